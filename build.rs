@@ -1,4 +1,5 @@
-//! Links the shared library under the reference's name, so that it takes its place at run time, and with what LDFLAGS asks for.
+//! Links the shared library under the reference's name, so that it takes its place at run time, and
+//! with what LDFLAGS asks for.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

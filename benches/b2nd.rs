@@ -1,12 +1,14 @@
-//! Arrays, ours against the reference in one process: the same calls on the same data, taking turns.
+//! Arrays, ours against the reference in one process: the same calls on the same data, taking
+//! turns.
 //!
 //! ```text
 //! OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench b2nd -- [--out DIR] [WORD...]
 //! ```
 //!
-//! 200 x 400 x 200 float64 in chunks of 50 x 200 x 100 and blocks of 10 x 40 x 50, LZ4, by one thread and by two, in memory
-//! and in a file. Writes `b2nd.csv` into DIR (`target/compare` by default), and prints the geometric mean of the speed ratios
-//! of each group beside its goal. With words, only rows whose description has all of them are measured.
+//! 200 x 400 x 200 float64 in chunks of 50 x 200 x 100 and blocks of 10 x 40 x 50, LZ4, by one
+//! thread and by two, in memory and in a file. Writes `b2nd.csv` into DIR (`target/compare` by
+//! default), and prints the geometric mean of the speed ratios of each group beside its goal. With
+//! words, only rows whose description has all of them are measured.
 
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc_testing::b2nd::{Array, B2ndLib, Spec, c_path, our_arrays, reference_arrays};
@@ -19,8 +21,9 @@ const SHAPE: [i64; 3] = [200, 400, 200];
 const ITEM: usize = 8;
 /// The longest time for one row.
 const BUDGET: Duration = Duration::from_millis(1500);
-/// The approximate length of a turn. After a call, a library's worker threads spin for some microseconds. If the libraries took turns at each call, they
-/// would take the processors from those of the other one.
+/// The approximate length of a turn. After a call, a library's worker threads spin for some
+/// microseconds. If the libraries took turns at each call, they would take the processors from
+/// those of the other one.
 const TURN: Duration = Duration::from_millis(2);
 
 /// A part of the array: its start and its end.
@@ -234,8 +237,8 @@ impl Bench {
     }
 }
 
-/// The seconds that one operation takes, with ours and with the reference: the median of its turns. The fastest turn of several threads is one in
-/// which they happened to be awake.
+/// The seconds that one operation takes, with ours and with the reference: the median of its turns.
+/// The fastest turn of several threads is one in which they happened to be awake.
 fn measure(row: &Row, libs: [&'static B2ndLib; 2], folder: &Path, data: &[u8]) -> [f64; 2] {
     let mut rng = Rng(5);
     let lists: Vec<Vec<i64>> = SHAPE

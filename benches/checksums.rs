@@ -1,7 +1,8 @@
 //! What checksums cost: the same calls alternate between two frames, of which one has checksums.
 //!
-//! Prints for each row the ratio of the speeds with and without checksums, the microseconds without and with them, and the geometric
-//! mean of each group beside its goal. With words, only rows whose description has all of them are measured.
+//! Prints for each row the ratio of the speeds with and without checksums, the microseconds without
+//! and with them, and the geometric mean of each group beside its goal. With words, only rows whose
+//! description has all of them are measured.
 
 use oxiblosc::{CParams, Place, Protection, StorageParams, SuperChunk};
 use std::path::PathBuf;
@@ -65,7 +66,8 @@ impl Case {
     }
 }
 
-/// The processor time of this thread in seconds, which other programs disturb less than the time of day.
+/// The processor time of this thread in seconds, which other programs disturb less than the time of
+/// day.
 fn cpu_time() -> f64 {
     let mut now = libc::timespec {
         tv_sec: 0,

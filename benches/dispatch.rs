@@ -1,7 +1,8 @@
 //! The cost of starting a parallel run, and the size of work from which it pays.
 //!
-//! `cargo bench --bench dispatch`; with `OXIBLOSC_REFERENCE` set to the path of the reference's library, the cost of its
-//! hand-off is measured beside ours: a chunk of two tiny blocks, with two threads and with one.
+//! `cargo bench --bench dispatch`; with `OXIBLOSC_REFERENCE` set to the path of the reference's
+//! library, the cost of its hand-off is measured beside ours: a chunk of two tiny blocks, with two
+//! threads and with one.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -9,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use oxiblosc_pool as pool;
 
-/// The nanoseconds of one call: the lower decile over `batches` batches of `calls`, because the median depends more on other programs.
+/// The nanoseconds of one call: the lower decile over `batches` batches of `calls`, because the
+/// median depends more on other programs.
 fn decile_ns(batches: usize, calls: u32, mut call: impl FnMut()) -> f64 {
     let mut times: Vec<f64> = (0..batches)
         .map(|_| {
@@ -37,8 +39,8 @@ fn hot_and_cold(mut call: impl FnMut()) -> [f64; 2] {
     [hot, cold[cold.len() / 10]]
 }
 
-/// One pass over `bytes`, in blocks of 4 KiB that the workers claim; the work is a hash at about the speed of a fast
-/// codec.
+/// One pass over `bytes`, in blocks of 4 KiB that the workers claim; the work is a hash at about
+/// the speed of a fast codec.
 fn hash_blocks(nthreads: usize, bytes: &[u8]) -> u64 {
     let blocks: Vec<&[u8]> = bytes.chunks(4096).collect();
     let next = AtomicUsize::new(0);
@@ -104,8 +106,8 @@ type Compress = unsafe extern "C" fn(i32, i32, usize, usize, *const u8, *mut u8,
 fn reference(path: &str) -> Result<(), libloading::Error> {
     let source = [7u8; 512];
     let mut packed = [0u8; 2048];
-    // SAFETY: the signatures are those of the reference's headers, the buffers have the lengths that are passed, and the library stays open
-    // until its threads have ended.
+    // SAFETY: the signatures are those of the reference's headers, the buffers have the lengths
+    // that are passed, and the library stays open until its threads have ended.
     unsafe {
         let library = libloading::Library::new(path)?;
         let init = library.get::<extern "C" fn()>(b"blosc2_init")?;

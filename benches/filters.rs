@@ -1,7 +1,8 @@
 //! The filters against the reference library's, alternating in one process on the same data.
 //!
-//! `OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench filters [-- TYPESIZE...]` prints GB/s of both and their
-//! ratio for blocks of 16 to 256 KiB, and the geometric mean of the ratios for each filter.
+//! `OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench filters [-- TYPESIZE...]` prints GB/s
+//! of both and their ratio for blocks of 16 to 256 KiB, and the geometric mean of the ratios for
+//! each filter.
 
 use oxiblosc_filters::bitshuffle::{bitshuffle, bitunshuffle};
 use oxiblosc_filters::shuffle::{shuffle, unshuffle};

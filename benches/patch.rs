@@ -1,5 +1,6 @@
-//! Writing 1,000 float64 items into a chunk of 1 MB: changing the blocks they are in, against decompressing the chunk,
-//! changing the data and compressing them again, by this library and by the reference library.
+//! Writing 1,000 float64 items into a chunk of 1 MB: changing the blocks they are in, against
+//! decompressing the chunk, changing the data and compressing them again, by this library and by
+//! the reference library.
 //!
 //! `OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench patch`
 
@@ -100,7 +101,8 @@ fn kinds() -> [(&'static str, Vec<u8>); 3] {
     ]
 }
 
-/// The parameters of a codec whose blocks have `wanted` bytes, or as many as the tuner chooses if that is 0.
+/// The parameters of a codec whose blocks have `wanted` bytes, or as many as the tuner chooses if
+/// that is 0.
 fn params(compcode: i32, clevel: i32, wanted: i32) -> EncodeParams {
     let request = BlocksizeRequest {
         compcode,
@@ -137,7 +139,8 @@ fn faster(least: &mut f64, work: impl FnOnce()) {
     *least = least.min(begun.elapsed().as_secs_f64());
 }
 
-/// The seconds that writing a slice takes: with all of the chunk compressed again, by this library and by `reference`, and with a patch.
+/// The seconds that writing a slice takes: with all of the chunk compressed again, by this library
+/// and by `reference`, and with a patch.
 fn measure(
     params: &EncodeParams,
     data: &[u8],

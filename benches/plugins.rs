@@ -1,12 +1,13 @@
-//! Registered codecs and filters, ours against the reference in one process: the same data, the same calls, taking turns.
+//! Registered codecs and filters, ours against the reference in one process: the same data, the
+//! same calls, taking turns.
 //!
 //! ```text
 //! OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench plugins -- [--csv FILE] [WORD...]
 //! ```
 //!
-//! Prints the speed ratio of each row and the geometric mean of each group beside its goal. With words, only rows whose description has
-//! all of them are measured. Filters run with a codec that only copies, so that the filters are measured. Both libraries decompress the
-//! reference's chunk.
+//! Prints the speed ratio of each row and the geometric mean of each group beside its goal. With
+//! words, only rows whose description has all of them are measured. Filters run with a codec that
+//! only copies, so that the filters are measured. Both libraries decompress the reference's chunk.
 
 use blosc2::capi::constants::*;
 use blosc2::capi::types::blosc2_cparams;
@@ -21,7 +22,8 @@ use std::time::Duration;
 const NOTHING: u8 = 200;
 /// The size of a chunk.
 const NBYTES: usize = 4 << 20;
-/// The number of turns of each library. The fastest counts, since disturbances only make a turn slower.
+/// The number of turns of each library. The fastest counts, since disturbances only make a turn
+/// slower.
 const TURNS: usize = 9;
 /// The length of a turn.
 const TURN: Duration = Duration::from_millis(25);
@@ -277,7 +279,8 @@ fn take_turns(mut work: impl FnMut(usize)) -> [f64; 2] {
     best.map(|best| best.as_secs_f64() / f64::from(calls))
 }
 
-/// The seconds of ours and of the reference for compression and for decompression, and the sizes of the chunks.
+/// The seconds of ours and of the reference for compression and for decompression, and the sizes of
+/// the chunks.
 fn measure(case: &Case, libs: [&'static B2ndLib; 2]) -> ([[f64; 2]; 2], [i32; 2]) {
     let block = case.block.iter().product::<i32>() * case.typesize;
     let blocks = (NBYTES as i32 / block).max(1);
@@ -371,7 +374,8 @@ fn main() {
         }
         let (seconds, cbytes) = measure(&case, libs);
         for (operation, [ours, theirs]) in ["compress", "decompress"].iter().zip(seconds) {
-            // Decompressing truncated integers undoes nothing, which our library skips, so there is nothing to compare.
+            // Decompressing truncated integers undoes nothing, which our library skips, so there is
+            // nothing to compare.
             if case.group == "int_trunc" && *operation == "decompress" {
                 continue;
             }

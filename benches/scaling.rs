@@ -1,12 +1,14 @@
-//! The effect of more threads: the same work with 2, 4, 8, 16 and 64 threads, alternating in one process.
+//! The effect of more threads: the same work with 2, 4, 8, 16 and 64 threads, alternating in one
+//! process.
 //!
 //! ```text
 //! cargo bench --bench scaling -- [WORD...]
 //! ```
 //!
-//! Prints the ratio of the speed with each number of threads to that with two, for chunks of few and of many blocks. On a machine with two
-//! processors no row should be under 0.95. The first ratio is that of two threads to two threads again: how far equal works differ. With
-//! words, only rows whose name has all of them are measured. `OXIBLOSC_LIBRARY` names another library.
+//! Prints the ratio of the speed with each number of threads to that with two, for chunks of few
+//! and of many blocks. On a machine with two processors no row should be under 0.95. The first
+//! ratio is that of two threads to two threads again: how far equal works differ. With words, only
+//! rows whose name has all of them are measured. `OXIBLOSC_LIBRARY` names another library.
 
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc_testing::abi::{CParams, LZ4, MAX_OVERHEAD, SHUFFLE, ZSTD};
@@ -17,7 +19,8 @@ use oxiblosc_testing::schunk::our_schunks;
 use std::time::{Duration, Instant};
 
 const THREADS: [i16; 6] = [2, 2, 4, 8, 16, 64];
-/// How often all works are prepared anew, since the speed depends on where their memory happens to lie.
+/// How often all works are prepared anew, since the speed depends on where their memory happens to
+/// lie.
 const ROUNDS: usize = 4;
 /// The approximate length of a turn.
 const TURN: Duration = Duration::from_millis(2);
@@ -156,7 +159,8 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// Measures the seconds of one call of each work in its fastest turn, and keeps the lower of that and `best`.
+/// Measures the seconds of one call of each work in its fastest turn, and keeps the lower of that
+/// and `best`.
 fn measure(works: &mut [Work], best: &mut [f64]) {
     let time = |work: &mut Work, calls: u32| {
         let start = Instant::now();

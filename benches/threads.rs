@@ -1,11 +1,12 @@
-//! How reading from one super-chunk scales from one thread to two, for chunks in memory, a frame in memory and a frame in a file. Threads of the
-//! reference each have a handle of their own, since they cannot share one.
+//! How reading from one super-chunk scales from one thread to two, for chunks in memory, a frame in
+//! memory and a frame in a file. Threads of the reference each have a handle of their own, since
+//! they cannot share one.
 //!
-//! Two rows show the limits of the machine: *own contexts*, in which threads share nothing and decompress the same data, and *copies* of those
-//! data.
+//! Two rows show the limits of the machine: *own contexts*, in which threads share nothing and
+//! decompress the same data, and *copies* of those data.
 //!
-//! `OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench threads` prints, for each storage and size of chunk, MB/s with one
-//! thread and with two, and their ratio.
+//! `OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench threads` prints, for each storage and
+//! size of chunk, MB/s with one thread and with two, and their ratio.
 
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc_testing::abi::CParams;
@@ -20,7 +21,8 @@ use std::time::Instant;
 
 /// The size of the data.
 const TOTAL: usize = 64 << 20;
-/// How often a thread reads the data: so often that the start of the second thread has little effect.
+/// How often a thread reads the data: so often that the start of the second thread has little
+/// effect.
 const PASSES: usize = 6;
 /// The number of rounds, in which one thread and two threads alternate. The fastest counts.
 const ROUNDS: usize = 7;
@@ -32,7 +34,8 @@ enum Source {
     Data(Vec<u8>),
 }
 
-// SAFETY: the threads of this library may share a handle; those of the reference each have their own, and each thread has its context.
+// SAFETY: the threads of this library may share a handle; those of the reference each have their
+// own, and each thread has its context.
 unsafe impl Sync for Source {}
 
 impl Source {
@@ -51,7 +54,8 @@ impl Source {
     }
 }
 
-/// The seconds from the start of the first thread to the end of the last, with one thread for each source.
+/// The seconds from the start of the first thread to the end of the last, with one thread for each
+/// source.
 fn seconds(sources: &[&Source], nbytes: usize) -> f64 {
     let nchunks = TOTAL / nbytes;
     let ready = AtomicUsize::new(0);

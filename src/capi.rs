@@ -1,5 +1,5 @@
-//! The C border: every exported function, grouped as the headers are. A function checks its pointers, borrows what
-//! they point to, calls the core and turns the result into a return code.
+//! The C border: every exported function, grouped as the headers are. A function checks its
+//! pointers, borrows what they point to, calls the core and turns the result into a return code.
 
 pub mod b2nd;
 /// Checksums.
@@ -31,14 +31,16 @@ mod unwritten;
 
 pub use compress::{blosc2_compress_ctx, blosc2_vlcompress_ctx};
 
-/// Copies the fields of these names from one structure to another: from a context with `get`, to one with `set`.
+/// Copies the fields of these names from one structure to another: from a context with `get`, to
+/// one with `set`.
 macro_rules! assign {
     ($to:expr, $from:expr; $($field:ident),+) => { $( $to.$field = $from.$field; )+ };
     ($to:expr, set $from:expr; $($field:ident),+) => { $( $to.$field.set($from.$field); )+ };
     ($to:expr, get $from:expr; $($field:ident),+) => { $( $to.$field = $from.$field.get(); )+ };
 }
 
-/// A structure of these fields, and of those that it takes from another structure under the same names, with `get` from a context.
+/// A structure of these fields, and of those that it takes from another structure under the same
+/// names, with `get` from a context.
 macro_rules! gather {
     ($type:ident { $($own:ident $(: $value:expr)?),* } from $from:expr; $($field:ident),+) => {
         $type { $($own $(: $value)?,)* $($field: $from.$field),+ }
@@ -48,11 +50,13 @@ macro_rules! gather {
     };
 }
 
-/// An unsafe expression that is sound because the caller keeps to the `# Safety` section of the function in which it stands. For
-/// an export that is what the headers require of the program. What relies on anything else is a plain `unsafe` block.
+/// An unsafe expression that is sound because the caller keeps to the `# Safety` section of the
+/// function in which it stands. For an export that is what the headers require of the program. What
+/// relies on anything else is a plain `unsafe` block.
 macro_rules! unsafe_granted {
     ($body:expr) => {
-        // SAFETY: what this requires is what the `# Safety` section of the function around it requires.
+        // SAFETY: what this requires is what the `# Safety` section of the function around it
+        // requires.
         unsafe { $body }
     };
 }

@@ -1,8 +1,9 @@
 //! Blosc2 in Rust, behind the C ABI of `libblosc2.so.9`.
 //!
-//! The library itself is in the crates of `crates/`, layer by layer (`docs/architecture.md`). This crate is its border: only here
-//! is there a raw pointer from a caller. Everything below works on slices and checked types, and returns
-//! [`oxiblosc_base::Error`], whose numbers are the C return codes.
+//! The library itself is in the crates of `crates/`, layer by layer (`docs/architecture.md`). This
+//! crate is its border: only here is there a raw pointer from a caller. Everything below works on
+//! slices and checked types, and returns [`oxiblosc_base::Error`], whose numbers are the C return
+//! codes.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // What ends the process where there is no memory: clippy.toml names it, and what to use instead.

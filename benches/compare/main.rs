@@ -4,12 +4,12 @@
 //! OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench compare -- [--quick] [--from CSV] [--out DIR] [WORD...]
 //! ```
 //!
-//! Writes `compare.csv` and `compare.svg` into DIR (`target/compare` by default) and prints the geometric mean of the
-//! speed ratios of each group beside its goal, the rows in which ours is slower, and the outputs that are larger.
-//! `--quick` uses less data and takes a minute. With words, only rows whose description has all of them are measured (`lz4 decompress`).
-//! `--from` measures nothing, but draws the table of an earlier run.
-//! With `OXIBLOSC_LIBRARY` naming a copy of the reference every ratio should be 1: a check of the method and of how
-//! quiet the machine is.
+//! Writes `compare.csv` and `compare.svg` into DIR (`target/compare` by default) and prints the
+//! geometric mean of the speed ratios of each group beside its goal, the rows in which ours is
+//! slower, and the outputs that are larger. `--quick` uses less data and takes a minute. With
+//! words, only rows whose description has all of them are measured (`lz4 decompress`). `--from`
+//! measures nothing, but draws the table of an earlier run. With `OXIBLOSC_LIBRARY` naming a copy
+//! of the reference every ratio should be 1: a check of the method and of how quiet the machine is.
 
 mod measure;
 mod plot;

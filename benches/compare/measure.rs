@@ -1,4 +1,5 @@
-//! Measures a row: the two libraries alternate, and the fastest turn of each counts, since disturbances only make a turn slower.
+//! Measures a row: the two libraries alternate, and the fastest turn of each counts, since
+//! disturbances only make a turn slower.
 
 use crate::rows::{Case, Operation, Row, Size};
 use oxiblosc_testing::abi::MAX_OVERHEAD;
@@ -86,8 +87,8 @@ pub fn measure(case: &Case, row: &Row, libs: [&'static Lib; 2], quick: bool) -> 
     }
 }
 
-/// The amount of data that is cut into small chunks. If one chunk were read over and over, the branch predictor would learn it, which has a larger
-/// effect than the difference of the libraries.
+/// The amount of data that is cut into small chunks. If one chunk were read over and over, the
+/// branch predictor would learn it, which has a larger effect than the difference of the libraries.
 const SMALL_BYTES: usize = 256 << 10;
 
 /// The number of accesses of one operation, so that many places of the chunk are read.
@@ -104,8 +105,9 @@ fn getitems(dctx: &Ctx, case: &Case, chunk: &[u8], dest: &mut [u8]) {
     }
 }
 
-/// Reads a clock twice. The work of one thread is measured in its processor time, which other programs disturb less than the time of day; the work
-/// of several threads is measured by the time of day.
+/// Reads a clock twice. The work of one thread is measured in its processor time, which other
+/// programs disturb less than the time of day; the work of several threads is measured by the time
+/// of day.
 #[derive(Clone, Copy)]
 struct Clock(libc::clockid_t);
 

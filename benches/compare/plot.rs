@@ -1,5 +1,5 @@
-//! The ratios as an SVG: a panel for each codec and filter, one for small buffers, one for single items, one for the
-//! goals. Ratios are on a logarithmic axis with a line at 1.
+//! The ratios as an SVG: a panel for each codec and filter, one for small buffers, one for single
+//! items, one for the goals. Ratios are on a logarithmic axis with a line at 1.
 
 use crate::measure::Measured;
 use crate::rows::{CODECS, FILTERS, Group, ITEMS, Operation, Row, SMALL, Size};
@@ -103,7 +103,8 @@ impl<'a> Panel<'a> {
             );
             return;
         }
-        // The tip is at the edge. The number for one thread is on one side, that for several on the other.
+        // The tip is at the edge. The number for one thread is on one side, that for several on the
+        // other.
         let back = if ratio > RANGE.1 { 9 } else { -9 };
         let (anchor, aside) = if row.case.threads > 1 {
             ("start", 7.0)

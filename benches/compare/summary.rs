@@ -76,8 +76,9 @@ fn mean_of<'a>(rows: impl Iterator<Item = &'a (Row, Measured)>) -> Option<f64> {
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
-/// Whether a row compresses or decompresses what comes out as a plain copy. The reference copies some such chunks
-/// very slowly, which says nothing about codecs; the means are given with and without them.
+/// Whether a row compresses or decompresses what comes out as a plain copy. The reference copies
+/// some such chunks very slowly, which says nothing about codecs; the means are given with and
+/// without them.
 fn copied(row: &Row, result: &Measured) -> bool {
     result.cbytes[1] >= row.case.nbytes + MAX_OVERHEAD
 }

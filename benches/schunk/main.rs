@@ -1,13 +1,15 @@
-//! Super-chunks, ours against the reference in one process: the same calls in the same storage, taking turns.
+//! Super-chunks, ours against the reference in one process: the same calls in the same storage,
+//! taking turns.
 //!
 //! ```text
 //! OXIBLOSC_REFERENCE=.../libblosc2.so.9 cargo bench --bench schunk -- [--quick] [--out DIR] [--disk DIR] [WORD...]
 //! ```
 //!
-//! Writes `schunk.csv` and `schunk.svg` into DIR (`target/compare` by default) and prints the geometric mean of the speed
-//! ratios of each group beside its goal, and the rows in which ours is slower. Files are created in the folder that `--disk` names
-//! (`target/compare` by default). `--quick` leaves out the 20,000 appends and the threads. With words, only rows whose description has all of
-//! them are measured (`append file`).
+//! Writes `schunk.csv` and `schunk.svg` into DIR (`target/compare` by default) and prints the
+//! geometric mean of the speed ratios of each group beside its goal, and the rows in which ours is
+//! slower. Files are created in the folder that `--disk` names (`target/compare` by default).
+//! `--quick` leaves out the 20,000 appends and the threads. With words, only rows whose description
+//! has all of them are measured (`append file`).
 
 mod measure;
 mod report;

@@ -1,4 +1,5 @@
-//! Measures a row: the two libraries alternate, and the fastest turn of each counts, since disturbances only make a turn slower.
+//! Measures a row: the two libraries alternate, and the fastest turn of each counts, since
+//! disturbances only make a turn slower.
 
 use crate::rows::{Operation, Row, Storage};
 use blosc2::capi::types::blosc2_cparams;
@@ -73,8 +74,9 @@ fn append_all(s: &Schunk, row: &Row, data: &[u8]) {
     }
 }
 
-/// Measures a row of appending. Removing files makes creating the next ones slower: the file system does not reuse their inode numbers at once,
-/// and has to search for others. So the files of all turns stay until the row is done.
+/// Measures a row of appending. Removing files makes creating the next ones slower: the file system
+/// does not reuse their inode numbers at once, and has to search for others. So the files of all
+/// turns stay until the row is done.
 fn measure_appending(
     row: &Row,
     libs: [&'static SchunkLib; 2],
@@ -190,8 +192,9 @@ fn work(row: &Row, s: &Schunk, open: impl Fn() -> Schunk, data: &[u8], out: &mut
     }
 }
 
-/// Reads a clock twice. Reads by one thread are measured in processor time of the process, which other programs disturb less than the time of day.
-/// Writes, which wait for files, and several threads, which wait for each other, are measured by the time of day.
+/// Reads a clock twice. Reads by one thread are measured in processor time of the process, which
+/// other programs disturb less than the time of day. Writes, which wait for files, and several
+/// threads, which wait for each other, are measured by the time of day.
 #[derive(Clone, Copy)]
 struct Clock(libc::clockid_t);
 
@@ -216,7 +219,8 @@ impl Clock {
     }
 }
 
-/// The seconds of one `work(0)` and of one `work(1)`, each of which returns the time of its measured part.
+/// The seconds of one `work(0)` and of one `work(1)`, each of which returns the time of its
+/// measured part.
 fn take_turns(quick: bool, mut work: impl FnMut(usize) -> Duration) -> [f64; 2] {
     let (turns, length) = match quick {
         true => (5, Duration::from_millis(10)),

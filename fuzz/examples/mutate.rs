@@ -1,5 +1,5 @@
-//! Damaged frames of arrays through the fuzz target, without a fuzzer: `mutate COUNT [FIRST]`. The same number always gives
-//! the same frame. Build it with a sanitizer:
+//! Damaged frames of arrays through the fuzz target, without a fuzzer: `mutate COUNT [FIRST]`. The
+//! same number always gives the same frame. Build it with a sanitizer:
 //!
 //! ```text
 //! RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CFLAGS=-fsanitize=address CC=clang \

@@ -1,6 +1,6 @@
 #![no_main]
-//! The library of Blosc 1. The first byte says whether the input is a chunk, or data to compress and to get back, or a
-//! recipe for them.
+//! The library of Blosc 1. The first byte says whether the input is a chunk, or data to compress
+//! and to get back, or a recipe for them.
 
 use blosc::compress::blosc_compress_ctx;
 use blosc::decompress::{blosc_decompress_ctx, blosc_getitem};
@@ -34,7 +34,8 @@ fn read(options: &[u8; OPTIONS], mut chunk: Box<[u8]>) {
         chunk[12..16].copy_from_slice(&cbytes);
     }
     let (from, mut nbytes) = (chunk.as_ptr().cast(), 0);
-    // SAFETY: the chunk has as many bytes as its header says, which is asked first; the buffers have their sizes.
+    // SAFETY: the chunk has as many bytes as its header says, which is asked first; the buffers
+    // have their sizes.
     unsafe {
         if blosc_cbuffer_validate(from, chunk.len(), &mut nbytes) != 0 {
             return;

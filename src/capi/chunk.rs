@@ -4,11 +4,12 @@ use crate::capi::prelude::*;
 use oxiblosc::lazy;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH};
 
-/// Reads the header of the chunk at `src` into `header`, and gives the bytes that it says belong to the chunk, as far
-/// as `srcsize` reaches.
+/// Reads the header of the chunk at `src` into `header`, and gives the bytes that it says belong to
+/// the chunk, as far as `srcsize` reaches.
 ///
 /// # Safety
-/// `src` points to a chunk, or to `srcsize` bytes if those are fewer; to `srcsize` bytes of a lazy chunk.
+/// `src` points to a chunk, or to `srcsize` bytes if those are fewer; to `srcsize` bytes of a lazy
+/// chunk.
 pub unsafe fn read_chunk<'a>(
     src: *const c_void,
     srcsize: i32,
@@ -19,12 +20,13 @@ pub unsafe fn read_chunk<'a>(
     if size < MIN_HEADER_LENGTH {
         return Err(Error::READ_BUFFER);
     }
-    // SAFETY: at least this much is there. `srcsize` may be more than there is, so the rest is looked at only as far
-    // as the header reaches.
+    // SAFETY: at least this much is there. `srcsize` may be more than there is, so the rest is
+    // looked at only as far as the header reaches.
     let basic = unsafe { bytes(src, MIN_HEADER_LENGTH)? };
     // SAFETY: a chunk has as many bytes as it says, and `srcsize` are there if that is less.
     let front = unsafe { bytes(src, lazy::front_len(basic, size))? };
     header.read(front, true)?;
-    // SAFETY: a chunk has as many bytes as it says; `srcsize` is all that says how long a lazy chunk is.
+    // SAFETY: a chunk has as many bytes as it says; `srcsize` is all that says how long a lazy
+    // chunk is.
     unsafe { bytes(src, lazy::len_within(header, size)?) }
 }

@@ -11,8 +11,8 @@ use oxiblosc_chunk::header::filter_flags;
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_io::callbacks::catching_exceptions;
 
-/// The data and the place of a chunk, as C hands them over: no data, but a size, where a prefilter makes them. What is wrong
-/// with the place is said after what is wrong with the parameters.
+/// The data and the place of a chunk, as C hands them over: no data, but a size, where a prefilter
+/// makes them. What is wrong with the place is said after what is wrong with the parameters.
 ///
 /// # Safety
 /// A buffer that is not null has as many bytes as its size says.
@@ -23,7 +23,8 @@ pub unsafe fn source_and_place<'a>(
     destsize: i32,
 ) -> Result<(ChunkInput<'a>, Result<&'a mut [u8]>)> {
     let (len, room) = (size(srcsize)?, room(destsize));
-    // SAFETY: the sizes are those of `# Safety`. Of `dest` no slice is made if a byte of the source is in it.
+    // SAFETY: the sizes are those of `# Safety`. Of `dest` no slice is made if a byte of the source
+    // is in it.
     let place = || unsafe { bytes_mut(dest.cast(), room) };
     if src.is_null() && len > 0 {
         return Ok((ChunkInput::Generated(len), place()));
@@ -72,7 +73,8 @@ impl EncodeContext for Context {
             false => tuner.next_blocksize,
         };
         let function = function.ok_or(Error::FAILURE)?;
-        // SAFETY: `blosc2_register_tuner` requires that the function can be called. It may set any field of the context, as all are cells.
+        // SAFETY: `blosc2_register_tuner` requires that the function can be called. It may set any
+        // field of the context, as all are cells.
         match catching_exceptions(-1, || unsafe { function(self.as_c()) }) {
             ..0 => Err(Error::TUNER),
             _ => Ok(true),
@@ -132,12 +134,13 @@ impl EncodeContext for Context {
     }
 }
 
-/// Compresses `srcsize` bytes at `src` into `dest`, which has room for `destsize`; a chunk never needs more than
-/// `srcsize + BLOSC2_MAX_OVERHEAD`. The buffers must not overlap. Returns the size of the chunk, 0 if it does not fit,
-/// or a negative error code.
+/// Compresses `srcsize` bytes at `src` into `dest`, which has room for `destsize`; a chunk never
+/// needs more than `srcsize + BLOSC2_MAX_OVERHEAD`. The buffers must not overlap. Returns the size
+/// of the chunk, 0 if it does not fit, or a negative error code.
 ///
 /// # Safety
-/// `context` is a compression context that no other thread uses during the call; the buffers have the sizes given.
+/// `context` is a compression context that no other thread uses during the call; the buffers have
+/// the sizes given.
 #[export]
 pub unsafe extern "C" fn blosc2_compress_ctx(
     context: *mut blosc2_context,
@@ -155,12 +158,13 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
     Ok(header.map_or(0, |header| header.cbytes))
 }
 
-/// Compresses `nblocks` buffers, `srcs[i]` of `srcsizes[i]` bytes, into one chunk of as many blocks of these sizes.
-/// Returns the size of the chunk, 0 if it does not fit into `destsize` bytes, or a negative error code.
+/// Compresses `nblocks` buffers, `srcs[i]` of `srcsizes[i]` bytes, into one chunk of as many blocks
+/// of these sizes. Returns the size of the chunk, 0 if it does not fit into `destsize` bytes, or a
+/// negative error code.
 ///
 /// # Safety
-/// `context` is a compression context that no other thread uses during the call; the arrays have `nblocks` elements, the buffers
-/// the sizes given.
+/// `context` is a compression context that no other thread uses during the call; the arrays have
+/// `nblocks` elements, the buffers the sizes given.
 #[export]
 pub unsafe extern "C" fn blosc2_vlcompress_ctx(
     context: *mut blosc2_context,
@@ -184,7 +188,8 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
         apart(src.cast(), size as usize, place, room(destsize))?;
         bytes(src.cast(), size as usize)
     });
-    // SAFETY: `dest` has the size given; nothing writes to it where a source shares a byte with it, which the iterator refuses.
+    // SAFETY: `dest` has the size given; nothing writes to it where a source shares a byte with it,
+    // which the iterator refuses.
     let dest = || unsafe { bytes_mut(place, room(destsize)) };
     let header = compress_vlblocks(ctx, blocks, dest, room(destsize))?;
     Ok(header.map_or(0, |header| header.cbytes))

@@ -1,7 +1,8 @@
 //! The context behind the opaque pointer, and the functions that make, describe and free one.
 //!
-//! Tuners (also those that come as plugins) read and set fields of a context, so its fields lie where the reference
-//! library 3.3.5 has them. A callback may change them while a function holds the context.
+//! Tuners (also those that come as plugins) read and set fields of a context, so its fields lie
+//! where the reference library 3.3.5 has them. A callback may change them while a function holds
+//! the context.
 
 use super::registry;
 use crate::capi::prelude::*;
@@ -84,16 +85,19 @@ pub struct Context {
 impl Context {
     /// A context in which everything is zero.
     pub fn zeroed() -> Self {
-        // SAFETY: every field is an integer, a pointer or an optional function pointer, for which zero is a value.
+        // SAFETY: every field is an integer, a pointer or an optional function pointer, for which
+        // zero is a value.
         unsafe { std::mem::zeroed() }
     }
 
     /// The context behind the pointer that C holds.
     ///
     /// # Safety
-    /// The pointer is null, or came from `blosc2_create_cctx` or `blosc2_create_dctx` and was not freed.
+    /// The pointer is null, or came from `blosc2_create_cctx` or `blosc2_create_dctx` and was not
+    /// freed.
     pub unsafe fn from_c<'a>(ctx: *mut blosc2_context) -> oxiblosc_base::Result<&'a Self> {
-        // SAFETY: `# Safety` says that it is null or a context that is there; all fields are cells, so callbacks may write them.
+        // SAFETY: `# Safety` says that it is null or a context that is there; all fields are cells,
+        // so callbacks may write them.
         unsafe { ctx.cast::<Self>().as_ref() }.ok_or(Error::NULL_POINTER)
     }
 
@@ -107,7 +111,8 @@ impl Context {
         !self.tuner_params.get().is_null()
     }
 
-    /// Index of the chunk that the super-chunk is at, or -1; only for a prefilter or postfilter, as no other callback is told.
+    /// Index of the chunk that the super-chunk is at, or -1; only for a prefilter or postfilter, as
+    /// no other callback is told.
     pub fn current_nchunk(&self) -> i64 {
         let schunk = self.schunk.get();
         if schunk.is_null() || (self.prefilter.get().is_none() && self.postfilter.get().is_none()) {
@@ -117,8 +122,8 @@ impl Context {
         if let Some(nchunk) = operation::chunk(schunk as usize) {
             return nchunk as i64;
         }
-        // SAFETY: the pointer is not null, so it is valid, as in `owner`. The field is aligned, and all that write it write it atomically
-        // (`publish` in `mirror.rs`).
+        // SAFETY: the pointer is not null, so it is valid, as in `owner`. The field is aligned, and
+        // all that write it write it atomically (`publish` in `mirror.rs`).
         let current = unsafe { AtomicI64::from_ptr(&raw mut (*schunk).current_nchunk) };
         current.load(Ordering::Relaxed)
     }
@@ -147,7 +152,8 @@ impl Context {
         self.new_nthreads.set(nthreads);
     }
 
-    /// Takes the parameters of compression but for functions of the program's; those of the environment come first.
+    /// Takes the parameters of compression but for functions of the program's; those of the
+    /// environment come first.
     fn set_cparams(&self, cparams: &blosc2_cparams) -> Result<()> {
         let mut request = request_of(cparams);
         let mut nthreads = cparams.nthreads;
@@ -167,7 +173,8 @@ impl Context {
             trace("error", format_args!("tuner {id} is not registered"));
             return Err(Error::NULL_POINTER);
         };
-        // SAFETY: `blosc2_register_tuner` requires that the function can be called. It may set any field of the context, as all are cells.
+        // SAFETY: `blosc2_register_tuner` requires that the function can be called. It may set any
+        // field of the context, as all are cells.
         if catching_exceptions(-1, || unsafe { init(params, self.as_c(), null_mut()) }) < 0 {
             trace("error", format_args!("tuner {id} refused to begin"));
             self.tuner_params.set(null_mut());
@@ -182,8 +189,8 @@ impl Context {
             nthreads, postfilter, postparams, typesize)
     }
 
-    /// Brings the number of threads up to date with what was asked for. Gives how many to use; a nonsensical number
-    /// is left in place and counts as one thread.
+    /// Brings the number of threads up to date with what was asked for. Gives how many to use; a
+    /// nonsensical number is left in place and counts as one thread.
     pub fn update_nthreads(&self) -> usize {
         let wanted = self.new_nthreads.get();
         if wanted > 0 && wanted != self.nthreads.get() {
@@ -196,7 +203,8 @@ impl Context {
     pub fn clear_maskout(&self) {
         let mask = self.block_maskout.replace(null_mut());
         if !mask.is_null() {
-            // SAFETY: the mask is from `Buffer::into_raw` in `blosc2_set_maskout`, so from `malloc`; the field was just cleared, so it is freed once.
+            // SAFETY: the mask is from `Buffer::into_raw` in `blosc2_set_maskout`, so from
+            // `malloc`; the field was just cleared, so it is freed once.
             unsafe { libc::free(mask.cast()) };
             self.block_maskout_nitems.set(0);
         }
@@ -222,11 +230,13 @@ impl Drop for Context {
         if self.has_begun_tuner()
             && let Some(free) = registry::tuner(self.tuner_id.get()).and_then(|tuner| tuner.free)
         {
-            // SAFETY: `blosc2_register_tuner` requires that the function can be called; the context is still valid.
+            // SAFETY: `blosc2_register_tuner` requires that the function can be called; the context
+            // is still valid.
             catching_exceptions(-1, || unsafe { free(self.as_c()) });
         }
         self.clear_maskout();
-        // SAFETY: the fields are null or copies that `own` made with `malloc`, and nothing else frees them.
+        // SAFETY: the fields are null or copies that `own` made with `malloc`, and nothing else
+        // frees them.
         unsafe {
             libc::free(self.preparams.get().cast());
             libc::free(self.postparams.get().cast());
@@ -254,11 +264,11 @@ unsafe fn own<F, T: Copy>(function: Option<F>, params: *const T) -> Result<(Opti
     })
 }
 
-/// Makes a context for compression; environment variables override `cparams`. The context keeps the pointers in
-/// `cparams`, except `preparams`, which is copied. Free it with `blosc2_free_ctx`.
+/// Makes a context for compression; environment variables override `cparams`. The context keeps the
+/// pointers in `cparams`, except `preparams`, which is copied. Free it with `blosc2_free_ctx`.
 ///
-/// Returns NULL if a filter id is not assigned, `BLOSC_COMPRESSOR` names a user-defined codec, the tuner is not there or
-/// refuses, or memory is short.
+/// Returns NULL if a filter id is not assigned, `BLOSC_COMPRESSOR` names a user-defined codec, the
+/// tuner is not there or refuses, or memory is short.
 ///
 /// # Safety
 /// The pointers in `cparams` are null or valid for as long as the context is used.
@@ -295,8 +305,9 @@ pub unsafe fn compression(cparams: blosc2_cparams) -> Result<Box<Context>> {
     Ok(ctx)
 }
 
-/// Makes a context for decompression; `BLOSC_NTHREADS` overrides `dparams`. The context keeps the pointers in
-/// `dparams`, except `postparams`, which is copied. Free it with `blosc2_free_ctx`. Returns NULL if memory is short.
+/// Makes a context for decompression; `BLOSC_NTHREADS` overrides `dparams`. The context keeps the
+/// pointers in `dparams`, except `postparams`, which is copied. Free it with `blosc2_free_ctx`.
+/// Returns NULL if memory is short.
 ///
 /// # Safety
 /// The pointers in `dparams` are null or valid for as long as the context is used.
@@ -329,14 +340,15 @@ pub unsafe fn decompression(dparams: blosc2_dparams) -> Result<Box<Context>> {
 /// Frees a context and what it owns. NULL is allowed.
 ///
 /// # Safety
-/// `context` came from `blosc2_create_cctx` or `blosc2_create_dctx`, was not freed and is not in use.
+/// `context` came from `blosc2_create_cctx` or `blosc2_create_dctx`, was not freed and is not in
+/// use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn blosc2_free_ctx(context: *mut blosc2_context) {
     unsafe_granted!(guard((), || drop(Context::taken_back(context))));
 }
 
-/// Writes the parameters of a compression context into `cparams`; `tuner_params` and `filter_params` are left alone.
-/// Returns 0.
+/// Writes the parameters of a compression context into `cparams`; `tuner_params` and
+/// `filter_params` are left alone. Returns 0.
 ///
 /// # Safety
 /// Both pointers are valid.
@@ -364,8 +376,8 @@ pub unsafe extern "C" fn blosc2_ctx_get_dparams(
     Ok(())
 }
 
-/// Marks the blocks that the next `blosc2_decompress_ctx` is to leave alone: those for which `maskout` is true.
-/// The mask, `nblocks` long, is copied; it holds for one call. Returns 0.
+/// Marks the blocks that the next `blosc2_decompress_ctx` is to leave alone: those for which
+/// `maskout` is true. The mask, `nblocks` long, is copied; it holds for one call. Returns 0.
 ///
 /// # Safety
 /// `ctx` is valid, `maskout` points to `nblocks` values.
@@ -378,7 +390,8 @@ pub unsafe extern "C" fn blosc2_set_maskout(
     let ctx = Context::from_c(ctx)?;
     // A negative number is more than there is memory for.
     let len = size(nblocks).map_err(|_| Error::MEMORY_ALLOC)?;
-    // SAFETY: `# Safety` says that there are `nblocks` bools. They are read as bytes, so that any value but 0 can mean true.
+    // SAFETY: `# Safety` says that there are `nblocks` bools. They are read as bytes, so that any
+    // value but 0 can mean true.
     let mask = unsafe { bytes(maskout.cast(), len)? };
     let mut copy = Buffer::zeroed(len.max(1))?;
     for (to, from) in copy.iter_mut().zip(mask) {

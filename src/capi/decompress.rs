@@ -19,7 +19,8 @@ impl DecodeContext for Context {
     fn describe(&self, header: &ChunkHeader, src: &[u8], dest: Option<&mut [u8]>, room: usize) {
         self.describe_typesize(header);
         if self.postfilter.get().is_none() && is_plain(header) {
-            // Only callbacks read them, and threads that share a super-chunk should not write the same memory.
+            // Only callbacks read them, and threads that share a super-chunk should not write the
+            // same memory.
             return;
         }
         self.src.set(src.as_ptr());
@@ -78,8 +79,9 @@ impl DecodeContext for Context {
 impl Context {
     /// The super-chunk that the context was made for.
     pub fn owner(&self) -> Result<&SuperChunk> {
-        // SAFETY: the field is null, or a pointer from the parameters, which `blosc2_create_cctx` and `blosc2_create_dctx` require to be valid as long
-        // as the context is used. The contexts of a super-chunk are freed with it.
+        // SAFETY: the field is null, or a pointer from the parameters, which `blosc2_create_cctx`
+        // and `blosc2_create_dctx` require to be valid as long as the context is used. The contexts
+        // of a super-chunk are freed with it.
         unsafe { Handle::from_c(self.schunk.get()) }.map(Handle::core)
     }
 
@@ -113,7 +115,8 @@ impl Context {
             return Err(Error::WRITE_BUFFER);
         }
         apart(src.as_ptr(), src.len(), dest.cast(), header.nbytes)?;
-        // SAFETY: `dest` has `destsize` bytes, which are not fewer, as was just checked, and none of them is one of `src`.
+        // SAFETY: `dest` has `destsize` bytes, which are not fewer, as was just checked, and none
+        // of them is one of `src`.
         let data = unsafe { bytes_mut(dest.cast(), header.nbytes)? };
         decoding::decompress(self, &header, src, data, room)
     }
@@ -141,13 +144,13 @@ impl Context {
     }
 }
 
-/// Decompresses the chunk at `src` into `dest`, which has room for `destsize` bytes. The buffers must not overlap.
-/// Returns the size of the data, or a negative error code. A mask of blocks is forgotten afterwards, unless memory was
-/// short.
+/// Decompresses the chunk at `src` into `dest`, which has room for `destsize` bytes. The buffers
+/// must not overlap. Returns the size of the data, or a negative error code. A mask of blocks is
+/// forgotten afterwards, unless memory was short.
 ///
 /// # Safety
-/// `context` is a decompression context that no other thread uses during the call; `src` points to a chunk, or to `srcsize`
-/// bytes if those are fewer; `dest` has `destsize` bytes.
+/// `context` is a decompression context that no other thread uses during the call; `src` points to
+/// a chunk, or to `srcsize` bytes if those are fewer; `dest` has `destsize` bytes.
 #[export]
 pub unsafe extern "C" fn blosc2_decompress_ctx(
     context: *mut blosc2_context,
@@ -165,8 +168,9 @@ pub unsafe extern "C" fn blosc2_decompress_ctx(
     result
 }
 
-/// Copies `nitems` items from item `start` on of the chunk at `src` to `dest`. An item has the typesize that the chunk
-/// records, which is 1 for items of more than 255 bytes. Returns the bytes copied, or a negative error code.
+/// Copies `nitems` items from item `start` on of the chunk at `src` to `dest`. An item has the
+/// typesize that the chunk records, which is 1 for items of more than 255 bytes. Returns the bytes
+/// copied, or a negative error code.
 ///
 /// # Safety
 /// `src` points to a chunk, or to `srcsize` bytes if those are fewer; `dest` has `destsize` bytes.
@@ -186,7 +190,8 @@ pub unsafe extern "C" fn blosc2_getitem(
 /// As `blosc2_getitem`, with the postfilter of a decompression context.
 ///
 /// # Safety
-/// As for `blosc2_getitem`; `context` is a decompression context that no other thread uses during the call.
+/// As for `blosc2_getitem`; `context` is a decompression context that no other thread uses during
+/// the call.
 #[export]
 pub unsafe extern "C" fn blosc2_getitem_ctx(
     context: *mut blosc2_context,
@@ -201,8 +206,8 @@ pub unsafe extern "C" fn blosc2_getitem_ctx(
     Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize)
 }
 
-/// As `blosc2_getitem_ctx`, with the range in bytes: both `start` and `nbytes` are multiples of the typesize that the
-/// chunk records, else `BLOSC2_ERROR_INVALID_PARAM` is returned.
+/// As `blosc2_getitem_ctx`, with the range in bytes: both `start` and `nbytes` are multiples of the
+/// typesize that the chunk records, else `BLOSC2_ERROR_INVALID_PARAM` is returned.
 ///
 /// # Safety
 /// As for `blosc2_getitem_ctx`.
@@ -220,8 +225,8 @@ pub unsafe extern "C" fn blosc2_getitem_bytes_ctx(
     Context::from_c(context)?.getitem(src, srcsize, range, dest, destsize)
 }
 
-/// Gives the number of blocks of a chunk of variable-length blocks. Returns 0, or `BLOSC2_ERROR_INVALID_PARAM` if the
-/// chunk is another one, or another negative error code.
+/// Gives the number of blocks of a chunk of variable-length blocks. Returns 0, or
+/// `BLOSC2_ERROR_INVALID_PARAM` if the chunk is another one, or another negative error code.
 ///
 /// # Safety
 /// `src` points to `srcsize` bytes, `nblocks` can be written.
@@ -241,9 +246,10 @@ pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
     Ok(0)
 }
 
-/// Decompresses a chunk of variable-length blocks, each into a buffer of its own: `dests[i]` gets a buffer that the
-/// caller frees with `free()`, `destsizes[i]` its size. Both arrays have `maxblocks` elements, at least as many as the
-/// chunk has blocks. Returns the number of blocks, or a negative error code, in which case there is nothing to free.
+/// Decompresses a chunk of variable-length blocks, each into a buffer of its own: `dests[i]` gets a
+/// buffer that the caller frees with `free()`, `destsizes[i]` its size. Both arrays have
+/// `maxblocks` elements, at least as many as the chunk has blocks. Returns the number of blocks, or
+/// a negative error code, in which case there is nothing to free.
 ///
 /// # Safety
 /// As for `blosc2_decompress_ctx`; the arrays have `maxblocks` elements.
@@ -271,8 +277,8 @@ pub unsafe extern "C" fn blosc2_vldecompress_ctx(
     Ok(header.nblocks)
 }
 
-/// Decompresses block `nblock` of a chunk of variable-length blocks: `*dest` gets a buffer that the caller frees with
-/// `free()`, `*destsize` its size. Returns that size, or a negative error code.
+/// Decompresses block `nblock` of a chunk of variable-length blocks: `*dest` gets a buffer that the
+/// caller frees with `free()`, `*destsize` its size. Returns that size, or a negative error code.
 ///
 /// # Safety
 /// As for `blosc2_decompress_ctx`; `dest` and `destsize` can be written.

@@ -4,10 +4,10 @@ use crate::capi::prelude::*;
 use oxiblosc_base::memory::env::trace;
 use oxiblosc_pool as pool;
 
-/// Makes the program's own threads do the work: whenever several workers are wanted, `callback` is called and calls
-/// the function it gets for each of the jobs, on any threads. NULL goes back to the library's own threads. To be
-/// called before anything else, as in the reference; a callback that was replaced stays in memory. Where memory is short,
-/// the threads stay those that they were.
+/// Makes the program's own threads do the work: whenever several workers are wanted, `callback` is
+/// called and calls the function it gets for each of the jobs, on any threads. NULL goes back to
+/// the library's own threads. To be called before anything else, as in the reference; a callback
+/// that was replaced stays in memory. Where memory is short, the threads stay those that they were.
 ///
 /// # Safety
 /// `callback` can be called with `callback_data` until it is replaced.

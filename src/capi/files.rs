@@ -10,8 +10,9 @@ use oxiblosc_io::paths;
 use std::fs::File;
 use std::mem::ManuallyDrop;
 
-/// Runs the body of the exported function `name`, which moves items, so many of so many bytes, at a position of a stream: `body` gets the position
-/// and the number of bytes, and gives how many items it moved.
+/// Runs the body of the exported function `name`, which moves items, so many of so many bytes, at a
+/// position of a stream: `body` gets the position and the number of bytes, and gives how many items
+/// it moved.
 pub fn moved(
     name: &str,
     (size, nitems, position): (i64, i64, i64),
@@ -43,8 +44,8 @@ unsafe fn descriptor_of(stream: *mut c_void) -> Option<ManuallyDrop<File>> {
     unsafe_granted!(streams::file(file_of(stream)?))
 }
 
-/// Opens a file in a mode of `fopen`; `params` is not looked at. Returns the stream, a `blosc2_stdio_file` to be closed
-/// with `blosc2_stdio_close`, or NULL.
+/// Opens a file in a mode of `fopen`; `params` is not looked at. Returns the stream, a
+/// `blosc2_stdio_file` to be closed with `blosc2_stdio_close`, or NULL.
 ///
 /// # Safety
 /// `urlpath` and `mode` are C strings or NULL.
@@ -55,7 +56,8 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_open(
     _params: *mut c_void,
 ) -> *mut c_void {
     not_null!(urlpath, mode)?;
-    // SAFETY: neither string is null, so both end, by `# Safety`; `file` is not null where it is closed.
+    // SAFETY: neither string is null, so both end, by `# Safety`; `file` is not null where it is
+    // closed.
     unsafe {
         let file = streams::open(urlpath, CStr::from_ptr(mode));
         not_null!(file; FILE_OPEN)?;
@@ -93,11 +95,12 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_size(stream: *mut c_void) -> i64 {
     }))
 }
 
-/// Writes `nitems` items of `size` bytes from `ptr` at byte `position`, extending the file where it must. Returns how
-/// many items it wrote, fewer than `nitems` after an error.
+/// Writes `nitems` items of `size` bytes from `ptr` at byte `position`, extending the file where it
+/// must. Returns how many items it wrote, fewer than `nitems` after an error.
 ///
 /// # Safety
-/// `ptr` has `size * nitems` bytes, or is NULL; `stream` comes from `blosc2_stdio_open`, or is NULL.
+/// `ptr` has `size * nitems` bytes, or is NULL; `stream` comes from `blosc2_stdio_open`, or is
+/// NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn blosc2_stdio_write(
     ptr: *const c_void,
@@ -115,12 +118,12 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_write(
     }))
 }
 
-/// Reads `nitems` items of `size` bytes at byte `position` to `*ptr`. Returns how many items it read, fewer than
-/// `nitems` where the file ends and after an error.
+/// Reads `nitems` items of `size` bytes at byte `position` to `*ptr`. Returns how many items it
+/// read, fewer than `nitems` where the file ends and after an error.
 ///
 /// # Safety
-/// `ptr` is NULL or points to a buffer of `size * nitems` bytes, or to NULL; `stream` comes from `blosc2_stdio_open`,
-/// or is NULL.
+/// `ptr` is NULL or points to a buffer of `size * nitems` bytes, or to NULL; `stream` comes from
+/// `blosc2_stdio_open`, or is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn blosc2_stdio_read(
     ptr: *mut *mut c_void,
@@ -159,9 +162,10 @@ pub extern "C-unwind" fn blosc2_stdio_destroy(_params: *mut c_void) -> c_int {
     0
 }
 
-/// Removes a directory with the files in it, as those of a sparse frame. Links in it are removed, not followed. Returns
-/// 0, `BLOSC2_ERROR_INVALID_PARAM` for an empty path, `BLOSC2_ERROR_NOT_FOUND` if there is no such directory, or
-/// `BLOSC2_ERROR_FAILURE` if it holds directories (then nothing is removed) or something cannot be removed.
+/// Removes a directory with the files in it, as those of a sparse frame. Links in it are removed,
+/// not followed. Returns 0, `BLOSC2_ERROR_INVALID_PARAM` for an empty path,
+/// `BLOSC2_ERROR_NOT_FOUND` if there is no such directory, or `BLOSC2_ERROR_FAILURE` if it holds
+/// directories (then nothing is removed) or something cannot be removed.
 ///
 /// # Safety
 /// `path` is a C string or NULL.
@@ -171,9 +175,10 @@ pub unsafe extern "C" fn blosc2_remove_dir(path: *const c_char) -> c_int {
     paths::remove_dir_with_files(path.ok_or(Error::INVALID_PARAM)?)
 }
 
-/// Removes the frame at a path: a file, with the lock file beside it, or a directory with the files in it. Returns 0,
-/// also for NULL and where there is nothing; `BLOSC2_ERROR_FILE_REMOVE` if a file cannot be removed, or what
-/// `blosc2_remove_dir` returns; `BLOSC2_ERROR_FAILURE` if the path cannot be looked at.
+/// Removes the frame at a path: a file, with the lock file beside it, or a directory with the files
+/// in it. Returns 0, also for NULL and where there is nothing; `BLOSC2_ERROR_FILE_REMOVE` if a file
+/// cannot be removed, or what `blosc2_remove_dir` returns; `BLOSC2_ERROR_FAILURE` if the path
+/// cannot be looked at.
 ///
 /// # Safety
 /// `path` is a C string or NULL.
@@ -182,7 +187,8 @@ pub unsafe extern "C" fn blosc2_remove_urlpath(path: *const c_char) -> c_int {
     c_str(path).map_or(Ok(()), paths::remove_frame)
 }
 
-/// Renames the frame at a path, file or directory. Returns 0, also if a path is NULL, or `BLOSC2_ERROR_FAILURE`.
+/// Renames the frame at a path, file or directory. Returns 0, also if a path is NULL, or
+/// `BLOSC2_ERROR_FAILURE`.
 ///
 /// # Safety
 /// The paths are C strings or NULL.

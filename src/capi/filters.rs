@@ -20,8 +20,8 @@ unsafe fn apply(
     Ok(len)
 }
 
-/// Shuffles the bytes of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of `blocksize` bytes.
-/// Returns `blocksize`, or a negative error code.
+/// Shuffles the bytes of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of
+/// `blocksize` bytes. Returns `blocksize`, or a negative error code.
 ///
 /// # Safety
 /// Both buffers have `blocksize` bytes and do not overlap.
@@ -51,9 +51,9 @@ pub unsafe extern "C" fn blosc2_unshuffle(
     apply(shuffle, typesize, blocksize, src, dest)
 }
 
-/// Shuffles the bits of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of `blocksize` bytes; items
-/// that do not make up eight, and bytes that do not make up an item, are copied. Returns `blocksize`, or a negative
-/// error code.
+/// Shuffles the bits of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of
+/// `blocksize` bytes; items that do not make up eight, and bytes that do not make up an item, are
+/// copied. Returns `blocksize`, or a negative error code.
 ///
 /// # Safety
 /// As for `blosc2_shuffle`.

@@ -15,8 +15,9 @@ pub extern "C" fn blosc2_init() {
     process::init();
 }
 
-/// Ends the use of the library: worker threads end, memory that was kept for the next call is freed, and codecs,
-/// filters and tuners that the program registered are forgotten. Contexts stay valid.
+/// Ends the use of the library: worker threads end, memory that was kept for the next call is
+/// freed, and codecs, filters and tuners that the program registered are forgotten. Contexts stay
+/// valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_destroy() {
     guard((), || {
@@ -26,8 +27,8 @@ pub extern "C" fn blosc2_destroy() {
     });
 }
 
-/// Frees memory that is kept for the next call. Returns 0, or `BLOSC2_ERROR_FAILURE` if the library was not
-/// initialized.
+/// Frees memory that is kept for the next call. Returns 0, or `BLOSC2_ERROR_FAILURE` if the library
+/// was not initialized.
 #[export]
 pub extern "C" fn blosc2_free_resources() -> c_int {
     process::free_resources()
@@ -39,8 +40,8 @@ pub extern "C" fn blosc2_get_nthreads() -> i16 {
     process::nthreads()
 }
 
-/// Sets the number of threads, at least 1, that the functions without a context use. Returns the number before, or
-/// `BLOSC2_ERROR_INVALID_PARAM`.
+/// Sets the number of threads, at least 1, that the functions without a context use. Returns the
+/// number before, or `BLOSC2_ERROR_INVALID_PARAM`.
 #[export]
 pub extern "C" fn blosc2_set_nthreads(nthreads: i16) -> i16 {
     process::set_nthreads(nthreads)
@@ -52,8 +53,9 @@ pub extern "C" fn blosc1_get_compressor() -> *const c_char {
     guard(null(), || c_name(CODECS.name_of(process::compressor())))
 }
 
-/// Sets the codec that the functions without a context use, one of the built-in ones. Returns its id, -1 if there is
-/// none of this name (later compressions then fail), or `BLOSC2_ERROR_CODEC_SUPPORT` for a registered one.
+/// Sets the codec that the functions without a context use, one of the built-in ones. Returns its
+/// id, -1 if there is none of this name (later compressions then fail), or
+/// `BLOSC2_ERROR_CODEC_SUPPORT` for a registered one.
 ///
 /// # Safety
 /// `compname` is a C string.
@@ -69,13 +71,15 @@ pub extern "C" fn blosc2_set_delta(dodelta: c_int) {
     process::set_delta(dodelta != 0);
 }
 
-/// Returns the block size that the functions without a context use; 0 means that it is chosen for each buffer.
+/// Returns the block size that the functions without a context use; 0 means that it is chosen for
+/// each buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc1_get_blocksize() -> c_int {
     process::blocksize()
 }
 
-/// Sets the block size in bytes that the functions without a context use; 0 means that it is chosen for each buffer.
+/// Sets the block size in bytes that the functions without a context use; 0 means that it is chosen
+/// for each buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc1_set_blocksize(blocksize: usize) {
     process::set_blocksize(blocksize as i32);
@@ -87,10 +91,11 @@ pub extern "C" fn blosc1_set_splitmode(splitmode: c_int) {
     process::set_splitmode(splitmode);
 }
 
-/// Compresses without a context, with the process's settings, which environment variables override (`BLOSC_CLEVEL`,
-/// `BLOSC_SHUFFLE`, `BLOSC_DELTA`, `BLOSC_TYPESIZE`, `BLOSC_COMPRESSOR`, `BLOSC_BLOCKSIZE`, `BLOSC_NTHREADS`,
-/// `BLOSC_SPLITMODE`, `BLOSC_NOLOCK`, `BLOSC_BLOSC1_COMPAT`). Returns the size of the chunk, 0 if it does not fit into
-/// `destsize` bytes, or a negative error code.
+/// Compresses without a context, with the process's settings, which environment variables override
+/// (`BLOSC_CLEVEL`, `BLOSC_SHUFFLE`, `BLOSC_DELTA`, `BLOSC_TYPESIZE`, `BLOSC_COMPRESSOR`,
+/// `BLOSC_BLOCKSIZE`, `BLOSC_NTHREADS`, `BLOSC_SPLITMODE`, `BLOSC_NOLOCK`, `BLOSC_BLOSC1_COMPAT`).
+/// Returns the size of the chunk, 0 if it does not fit into `destsize` bytes, or a negative error
+/// code.
 ///
 /// # Safety
 /// The buffers have the sizes given and do not overlap.
@@ -141,8 +146,8 @@ pub unsafe extern "C" fn blosc1_compress(
     compress((clevel, doshuffle, typesize), buffers, room(destsize))
 }
 
-/// Decompresses without a context, with the process's number of threads, which `BLOSC_NTHREADS` overrides. Returns the
-/// size of the data, or a negative error code.
+/// Decompresses without a context, with the process's number of threads, which `BLOSC_NTHREADS`
+/// overrides. Returns the size of the data, or a negative error code.
 ///
 /// # Safety
 /// `src` points to a chunk, or to `srcsize` bytes if those are fewer; `dest` has `destsize` bytes.
@@ -171,8 +176,8 @@ unsafe fn decompress(
     unsafe_granted!(ctx.decompress(src, srcsize, dest, destsize))
 }
 
-/// As `blosc2_decompress`, for a chunk whose size only its header tells. Do not use it on data from elsewhere: a
-/// chunk that was cut short is read past its end.
+/// As `blosc2_decompress`, for a chunk whose size only its header tells. Do not use it on data from
+/// elsewhere: a chunk that was cut short is read past its end.
 ///
 /// # Safety
 /// `src` points to a whole chunk; `dest` has `destsize` bytes.
@@ -186,7 +191,8 @@ pub unsafe extern "C" fn blosc1_decompress(
     decompress(src, i32::MAX, dest, destsize)
 }
 
-/// As `blosc2_getitem`, for a chunk whose size only its header tells, and a destination with room for the items.
+/// As `blosc2_getitem`, for a chunk whose size only its header tells, and a destination with room
+/// for the items.
 ///
 /// # Safety
 /// `src` points to a whole chunk; `dest` has room for `nitems` items.

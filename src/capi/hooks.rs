@@ -28,15 +28,16 @@ pub struct ContextHooks<'a> {
     block_shape: OnceLock<Result<BlockShape>>,
 }
 
-// SAFETY: workers share the copies that are made below, which nothing writes, and the context, whose fields are atomics (`Field`). The parameters
-// of callbacks are copied for each call.
+// SAFETY: workers share the copies that are made below, which nothing writes, and the context,
+// whose fields are atomics (`Field`). The parameters of callbacks are copied for each call.
 unsafe impl Sync for ContextHooks<'_> {}
 
 impl<'a> ContextHooks<'a> {
     /// For compression of the data in this buffer, if they are in one.
     pub fn for_compression(ctx: &'a Context, source: Option<&'a [u8]>) -> Self {
         let src = source.map_or(null(), <[u8]>::as_ptr);
-        // SAFETY: null or a copy that the context owns (`own` in `context.rs`) and frees when it is dropped.
+        // SAFETY: null or a copy that the context owns (`own` in `context.rs`) and frees when it is
+        // dropped.
         let params = unsafe { ctx.preparams.get().as_ref() };
         let mut hooks = Self::new(ctx, src);
         hooks.prefilter = ctx.prefilter.get().zip(params);
@@ -104,7 +105,8 @@ fn call(function: impl FnOnce() -> c_int) -> c_int {
     catching_exceptions(-1, function)
 }
 
-/// Says in the parameters of a prefilter or postfilter which block it is called for, and which buffers are its own.
+/// Says in the parameters of a prefilter or postfilter which block it is called for, and which
+/// buffers are its own.
 macro_rules! at_block {
     ($params:expr, $hooks:expr, $pos:expr, $out:expr, $ttmp:expr) => {
         $params.output = $out.as_mut_ptr();
@@ -155,7 +157,8 @@ impl Hooks for ContextHooks<'_> {
         params.output_size = c_size(self.prefilter_output(bsize));
         params.output_typesize = self.output_typesize();
         params.output_offset = c_size(pos.offset);
-        // SAFETY: `blosc2_create_cctx` requires that the prefilter can be called; its parameters describe the buffers of this block.
+        // SAFETY: `blosc2_create_cctx` requires that the prefilter can be called; its parameters
+        // describe the buffers of this block.
         let rc = call(|| unsafe { function(&raw mut params) });
         done(rc, Error::FILTER_PIPELINE.at(Doing::Prefilter))
     }
@@ -179,14 +182,16 @@ impl Hooks for ContextHooks<'_> {
         params.size = c_size(out.len());
         params.typesize = c_size(typesize);
         params.offset = c_size(pos.offset);
-        // SAFETY: `blosc2_create_dctx` requires that the postfilter can be called; its parameters describe the buffers of this block.
+        // SAFETY: `blosc2_create_dctx` requires that the postfilter can be called; its parameters
+        // describe the buffers of this block.
         let rc = call(|| unsafe { function(&raw mut params) });
         done(rc, Error::POSTFILTER.at(Doing::Postfilter))
     }
 
     fn schunk_typesize(&self) -> Option<i32> {
         let schunk = self.ctx.schunk.get();
-        // SAFETY: the pointer is not null, so it is valid, as in `Context::owner`. The library never writes this field of an open super-chunk.
+        // SAFETY: the pointer is not null, so it is valid, as in `Context::owner`. The library
+        // never writes this field of an open super-chunk.
         (!schunk.is_null()).then(|| unsafe { (*schunk).typesize })
     }
 
@@ -198,7 +203,8 @@ impl Hooks for ContextHooks<'_> {
         let forward = registry::filter(id).and_then(|(forward, _)| forward);
         let forward = forward.ok_or(Error::FILTER_PIPELINE.at(Doing::RegisteredFilter))?;
         let mut cparams = self.ctx.cparams();
-        // SAFETY: `blosc2_register_filter` requires that the function can be called; both buffers have `len` bytes.
+        // SAFETY: `blosc2_register_filter` requires that the function can be called; both buffers
+        // have `len` bytes.
         let rc = call_registered(src, dst, |from, to, len, _| unsafe {
             forward(from, to, len, meta, &raw mut cparams, id)
         });
@@ -220,7 +226,8 @@ impl Hooks for ContextHooks<'_> {
         let encoder = registry::encoder(compcode.into())
             .ok_or(Error::CODEC_SUPPORT.at(Doing::RegisteredCodec))?;
         let (mut cparams, chunk) = (self.ctx.cparams(), self.chunk.cast::<c_void>());
-        // SAFETY: `blosc2_register_codec` requires that the function can be called; the buffers have `len` and `room` bytes.
+        // SAFETY: `blosc2_register_codec` requires that the function can be called; the buffers
+        // have `len` and `room` bytes.
         let rc = call_registered(src, dst, |from, to, len, room| unsafe {
             encoder(from, len, to, room, meta, &raw mut cparams, chunk)
         });

@@ -4,8 +4,8 @@ use crate::capi::prelude::*;
 use oxiblosc::b2nd::geometry::{number, position};
 use std::slice::from_raw_parts;
 
-/// Gives, in `index`, the position along each of `ndim` dimensions of item `i` of an array of this shape, counted in
-/// C order. A dimension of length 0 gives 0.
+/// Gives, in `index`, the position along each of `ndim` dimensions of item `i` of an array of this
+/// shape, counted in C order. A dimension of length 0 gives 0.
 ///
 /// # Safety
 /// `shape` and `index` have `ndim` numbers each.
@@ -22,7 +22,8 @@ pub unsafe extern "C" fn blosc2_unidim_to_multidim(
         }
         let ndim = usize::from(ndim);
         let mut lengths = [0; u8::MAX as usize];
-        // SAFETY: neither is null, so both have `ndim` numbers. The lengths are copied, since the positions may lie in the same place.
+        // SAFETY: neither is null, so both have `ndim` numbers. The lengths are copied, since the
+        // positions may lie in the same place.
         unsafe {
             std::ptr::copy_nonoverlapping(shape, lengths.as_mut_ptr(), ndim);
             for (dim, at) in position(&lengths[..ndim], i) {
@@ -48,7 +49,8 @@ pub unsafe extern "C" fn blosc2_multidim_to_unidim(
         if i.is_null() || (ndim > 0 && (index.is_null() || strides.is_null())) {
             return;
         }
-        // SAFETY: `i` is not null. Where there are numbers, neither list is null, and each has `ndim`.
+        // SAFETY: `i` is not null. Where there are numbers, neither list is null, and each has
+        // `ndim`.
         unsafe {
             *i = match ndim {
                 0 => 0,

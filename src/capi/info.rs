@@ -33,8 +33,8 @@ unsafe fn give_sizes<T>(
     header.map(|_| ())
 }
 
-/// Gives the sizes in the header of a chunk: its data (`nbytes`), itself (`cbytes`), a block; all 0 if the header
-/// cannot be right. Each pointer may be NULL. Returns 0 or a negative error code.
+/// Gives the sizes in the header of a chunk: its data (`nbytes`), itself (`cbytes`), a block; all 0
+/// if the header cannot be right. Each pointer may be NULL. Returns 0 or a negative error code.
 ///
 /// # Safety
 /// `cbuffer` has 16 bytes.
@@ -66,8 +66,8 @@ pub unsafe extern "C" fn blosc1_cbuffer_sizes(
     }));
 }
 
-/// Whether `cbytes` bytes can be a chunk as far as its header tells: 0, and the size of the data in `*nbytes`; or a
-/// negative error code, and 0.
+/// Whether `cbytes` bytes can be a chunk as far as its header tells: 0, and the size of the data in
+/// `*nbytes`; or a negative error code, and 0.
 ///
 /// # Safety
 /// `cbuffer` has `cbytes` bytes; `nbytes` can be written.
@@ -85,8 +85,8 @@ pub unsafe extern "C" fn blosc1_cbuffer_validate(
     result.map(|_| 0)
 }
 
-/// Gives the typesize and the flags in the header of a chunk (bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED`, ...), or zeros
-/// if the header cannot be right.
+/// Gives the typesize and the flags in the header of a chunk (bits `BLOSC_DOSHUFFLE`,
+/// `BLOSC_MEMCPYED`, ...), or zeros if the header cannot be right.
 ///
 /// # Safety
 /// `cbuffer` has 16 bytes; the pointers can be written.
@@ -103,7 +103,8 @@ pub unsafe extern "C" fn blosc1_cbuffer_metainfo(
     }));
 }
 
-/// Gives the versions of the chunk's format and of its codec's format, or zeros if the header cannot be right.
+/// Gives the versions of the chunk's format and of its codec's format, or zeros if the header
+/// cannot be right.
 ///
 /// # Safety
 /// `cbuffer` has 16 bytes; the pointers can be written.
@@ -120,7 +121,8 @@ pub unsafe extern "C" fn blosc2_cbuffer_versions(
     }));
 }
 
-/// Returns the name of the library that reads a chunk's streams (the library's, not to be freed), or NULL.
+/// Returns the name of the library that reads a chunk's streams (the library's, not to be freed),
+/// or NULL.
 ///
 /// # Safety
 /// `cbuffer` has 16 bytes.
@@ -139,7 +141,8 @@ pub extern "C" fn blosc2_list_compressors() -> *const c_char {
     NAMES.as_ptr()
 }
 
-/// Returns the version of the library this one stands for, `BLOSC2_VERSION_STRING` (not to be freed).
+/// Returns the version of the library this one stands for, `BLOSC2_VERSION_STRING` (not to be
+/// freed).
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_get_version_string() -> *const c_char {
     BLOSC2_VERSION_STRING.as_ptr()
@@ -152,8 +155,9 @@ pub extern "C" fn blosc2_error_string(error_code: c_int) -> *const c_char {
     error.map_or(c"Unknown error", Error::message).as_ptr()
 }
 
-/// Gives the name and version of the library that a codec comes from, in buffers that the caller frees with `free()`.
-/// Returns the library's code, or `BLOSC2_ERROR_NOT_FOUND` and NULLs for a codec that is not there.
+/// Gives the name and version of the library that a codec comes from, in buffers that the caller
+/// frees with `free()`. Returns the library's code, or `BLOSC2_ERROR_NOT_FOUND` and NULLs for a
+/// codec that is not there.
 ///
 /// # Safety
 /// `compname` is a C string; the other pointers can be written.

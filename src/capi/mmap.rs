@@ -1,8 +1,9 @@
 //! The back end for memory maps as C sees it.
 //!
-//! The struct of the parameters is the stream. Its map is kept in front of the path that the struct points to: the one allocation that
-//! only this file frees. The other fields say where the map was after the last call that was made through the struct. A struct without a
-//! path is no file, only the memory that its fields tell of.
+//! The struct of the parameters is the stream. Its map is kept in front of the path that the struct
+//! points to: the one allocation that only this file frees. The other fields say where the map was
+//! after the last call that was made through the struct. A struct without a path is no file, only
+//! the memory that its fields tell of.
 
 use super::files::moved;
 use crate::capi::prelude::*;
@@ -16,9 +17,11 @@ use oxiblosc_io::mmap::{Map, OpenMode};
 /// The map of an open stream.
 ///
 /// # Safety
-/// `stream` points to a struct that is as `blosc2_stdio_mmap_open` left it, or has no path; it is not destroyed meanwhile.
+/// `stream` points to a struct that is as `blosc2_stdio_mmap_open` left it, or has no path; it is
+/// not destroyed meanwhile.
 unsafe fn map_of(stream: *const blosc2_stdio_mmap) -> Option<Shared<Map>> {
-    // SAFETY: by `# Safety` the struct is valid. If it has a path, `open` set it, to a string from `labelled::new` with a map in front.
+    // SAFETY: by `# Safety` the struct is valid. If it has a path, `open` set it, to a string from
+    // `labelled::new` with a map in front.
     unsafe {
         let path = (*stream).urlpath;
         (!path.is_null()).then(|| labelled::value::<Shared<Map>>(path).clone())
@@ -41,7 +44,8 @@ unsafe fn tell(stream: *mut blosc2_stdio_mmap, map: &Map) {
 /// The stream at a pointer, if that is not null.
 ///
 /// # Safety
-/// As for [`map_of`]; no other thread uses the stream as long as what is returned is used, unless both only read.
+/// As for [`map_of`]; no other thread uses the stream as long as what is returned is used, unless
+/// both only read.
 unsafe fn stream_of(stream: *mut c_void) -> Option<MappedStream> {
     unsafe_granted!({
         let c = stream.cast::<blosc2_stdio_mmap>().as_ref()?;
@@ -70,10 +74,12 @@ unsafe fn change(
     })
 }
 
-/// Says in the parameters of a super-chunk's map where it is now, after the super-chunk has changed its file.
+/// Says in the parameters of a super-chunk's map where it is now, after the super-chunk has changed
+/// its file.
 ///
 /// # Safety
-/// `storage` is null or valid, and has the parameters that its back end expects, which no other thread writes meanwhile.
+/// `storage` is null or valid, and has the parameters that its back end expects, which no other
+/// thread writes meanwhile.
 pub unsafe fn follow(storage: *const blosc2_storage) {
     unsafe_granted!({
         let io = storage.as_ref().and_then(|storage| storage.io.as_ref());
@@ -89,10 +95,12 @@ pub unsafe fn follow(storage: *const blosc2_storage) {
     })
 }
 
-/// The map of the file at `urlpath`, opened in the mode of `params` unless it is open there already.
+/// The map of the file at `urlpath`, opened in the mode of `params` unless it is open there
+/// already.
 ///
 /// # Safety
-/// `params` is null, or points to a struct with a mode, or to one that was opened; no other thread uses it meanwhile.
+/// `params` is null, or points to a struct with a mode, or to one that was opened; no other thread
+/// uses it meanwhile.
 pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Shared<Map>> {
     not_null!(params)?;
     unsafe_granted!({
@@ -127,13 +135,13 @@ pub unsafe fn open(urlpath: &CStr, params: *mut blosc2_stdio_mmap) -> Result<Sha
     })
 }
 
-/// Maps the file at `urlpath` in the mode that `params`, a `blosc2_stdio_mmap`, tells; `mode` is not looked at. Returns
-/// `params`, which is the stream, or NULL. A map is opened once: until it is destroyed, each call with the same path
-/// returns the same stream, and one with another path NULL.
+/// Maps the file at `urlpath` in the mode that `params`, a `blosc2_stdio_mmap`, tells; `mode` is
+/// not looked at. Returns `params`, which is the stream, or NULL. A map is opened once: until it is
+/// destroyed, each call with the same path returns the same stream, and one with another path NULL.
 ///
 /// # Safety
-/// `urlpath` is a C string or NULL; `params` is NULL or points to a `blosc2_stdio_mmap` that was made from
-/// `BLOSC2_STDIO_MMAP_DEFAULTS`, and stays there until it is destroyed.
+/// `urlpath` is a C string or NULL; `params` is NULL or points to a `blosc2_stdio_mmap` that was
+/// made from `BLOSC2_STDIO_MMAP_DEFAULTS`, and stays there until it is destroyed.
 #[export]
 pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_open(
     urlpath: *const c_char,
@@ -163,12 +171,13 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_size(stream: *mut c_void) -> i
     }))
 }
 
-/// Writes `nitems` items of `size` bytes from `ptr`, which is no part of the map, at byte `position`, extending the
-/// file where it must; addresses that were read before may be out of date then. Returns `nitems`, or 0.
+/// Writes `nitems` items of `size` bytes from `ptr`, which is no part of the map, at byte
+/// `position`, extending the file where it must; addresses that were read before may be out of date
+/// then. Returns `nitems`, or 0.
 ///
 /// # Safety
-/// `ptr` has `size * nitems` bytes, or is NULL; `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; no other
-/// thread uses it meanwhile.
+/// `ptr` has `size * nitems` bytes, or is NULL; `stream` comes from `blosc2_stdio_mmap_open`, or is
+/// NULL; no other thread uses it meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_write(
     ptr: *const c_void,
@@ -188,10 +197,12 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_write(
     }))
 }
 
-/// Puts in `*ptr` the address of `nitems` items of `size` bytes at byte `position` of the map, where they can be read
-/// until the next write, or NULL if they are not all there. Returns `nitems`, or 0.
+/// Puts in `*ptr` the address of `nitems` items of `size` bytes at byte `position` of the map,
+/// where they can be read until the next write, or NULL if they are not all there. Returns
+/// `nitems`, or 0.
 ///
-/// The file must not be cut short while the address is in use: to read where a file has ended kills the process.
+/// The file must not be cut short while the address is in use: to read where a file has ended kills
+/// the process.
 ///
 /// # Safety
 /// `ptr` can be written, or is NULL; `stream` comes from `blosc2_stdio_mmap_open`, or is NULL.
@@ -213,7 +224,8 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_read(
     }))
 }
 
-/// Makes the file, or with mode `"c"` what it looks like from here, `size` bytes long. Returns 0, or -1.
+/// Makes the file, or with mode `"c"` what it looks like from here, `size` bytes long. Returns 0,
+/// or -1.
 ///
 /// # Safety
 /// `stream` comes from `blosc2_stdio_mmap_open`, or is NULL; no other thread uses it meanwhile.
@@ -229,16 +241,17 @@ pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_truncate(
     }))
 }
 
-/// Unmaps and closes the file of `params`, a `blosc2_stdio_mmap`, and frees the struct if its `needs_free` says so.
-/// Returns 0, or -1 if no file was open.
+/// Unmaps and closes the file of `params`, a `blosc2_stdio_mmap`, and frees the struct if its
+/// `needs_free` says so. Returns 0, or -1 if no file was open.
 ///
 /// # Safety
-/// `params` is NULL or points to a `blosc2_stdio_mmap` that no other thread uses; with `needs_free` it comes from `malloc`.
+/// `params` is NULL or points to a `blosc2_stdio_mmap` that no other thread uses; with `needs_free`
+/// it comes from `malloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn blosc2_stdio_mmap_destroy(params: *mut c_void) -> c_int {
     guard(-1, || {
-        // SAFETY: if it is not null, it is a struct that no other thread uses. A path was made by `open`, and is freed once, as it is null from
-        // then on.
+        // SAFETY: if it is not null, it is a struct that no other thread uses. A path was made by
+        // `open`, and is freed once, as it is null from then on.
         let Some(stream) = (unsafe { params.cast::<blosc2_stdio_mmap>().as_mut() }) else {
             return -1;
         };

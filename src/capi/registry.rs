@@ -1,4 +1,5 @@
-//! Codecs, filters and tuners that the program registers. A function that an entry lacks is the plugin's of its name.
+//! Codecs, filters and tuners that the program registers. A function that an entry lacks is the
+//! plugin's of its name.
 
 use crate::capi::prelude::*;
 use oxiblosc::registry::{ProgramCodec, Registry};
@@ -9,8 +10,8 @@ use oxiblosc_plugin as plugin;
 /// Functions of the program's.
 pub struct ProgramFunctions<T>(T);
 
-// SAFETY: entries are never written after they were made, and the functions that register them require that the callbacks can be called until
-// `blosc2_destroy`, on the threads of the library.
+// SAFETY: entries are never written after they were made, and the functions that register them
+// require that the callbacks can be called until `blosc2_destroy`, on the threads of the library.
 unsafe impl<T> Sync for ProgramFunctions<T> {}
 
 /// The codecs.
@@ -44,11 +45,13 @@ fn plugin_functions(name: &CStr, count: usize) -> Option<plugin::Functions> {
 /// `T` is `Option` of the type of the functions at that place.
 unsafe fn function<T>(functions: &plugin::Functions, place: usize) -> T {
     const { assert!(size_of::<T>() == size_of::<*const c_void>()) };
-    // SAFETY: as large as a pointer, as was just asserted; `# Safety` says that the function has this type.
+    // SAFETY: as large as a pointer, as was just asserted; `# Safety` says that the function has
+    // this type.
     unsafe { std::mem::transmute_copy(&functions[place]) }
 }
 
-/// A function of the codec of this id: the program's own, or that at a place in `codec_info` of the plugin of its name.
+/// A function of the codec of this id: the program's own, or that at a place in `codec_info` of the
+/// plugin of its name.
 ///
 /// # Safety
 /// The function at that place is an `F`.
@@ -129,10 +132,12 @@ pub fn code_of(name: &str) -> c_int {
     CODECS.code_of(name).unwrap_or(-1)
 }
 
-/// Registers a copy of a structure of the program's under its id and name, or gives the error `refused`.
+/// Registers a copy of a structure of the program's under its id and name, or gives the error
+/// `refused`.
 ///
 /// # Safety
-/// `entry` is null or valid. The name in it is null or a C string, and its functions can be called until `blosc2_destroy`.
+/// `entry` is null or valid. The name in it is null or a C string, and its functions can be called
+/// until `blosc2_destroy`.
 unsafe fn register<T: Copy + 'static>(
     registry: &'static Registry<ProgramFunctions<T>>,
     entry: *const T,
@@ -145,9 +150,9 @@ unsafe fn register<T: Copy + 'static>(
     registry.register(id, ProgramFunctions(*entry), name, refused)
 }
 
-/// Registers a codec for the ids from `BLOSC2_USER_REGISTERED_CODECS_START` on. The struct and its name are copied.
-/// Returns 0, also when this codec was registered before; `BLOSC2_ERROR_CODEC_PARAM` if the id is not a user's or
-/// belongs to a codec of another name.
+/// Registers a codec for the ids from `BLOSC2_USER_REGISTERED_CODECS_START` on. The struct and its
+/// name are copied. Returns 0, also when this codec was registered before;
+/// `BLOSC2_ERROR_CODEC_PARAM` if the id is not a user's or belongs to a codec of another name.
 ///
 /// # Safety
 /// `codec` points to a codec with a name; its functions can be called until `blosc2_destroy`.
@@ -157,9 +162,9 @@ pub unsafe extern "C" fn blosc2_register_codec(codec: *mut blosc2_codec) -> c_in
     register(&CODECS, codec, id_and_name, Error::CODEC_PARAM)
 }
 
-/// Registers a filter for the ids from `BLOSC2_USER_REGISTERED_FILTERS_START` on. The struct and its name are copied.
-/// Returns 0, also when this filter was registered before; `BLOSC2_ERROR_FAILURE` if the id is not a user's or
-/// belongs to a filter of another name.
+/// Registers a filter for the ids from `BLOSC2_USER_REGISTERED_FILTERS_START` on. The struct and
+/// its name are copied. Returns 0, also when this filter was registered before;
+/// `BLOSC2_ERROR_FAILURE` if the id is not a user's or belongs to a filter of another name.
 ///
 /// # Safety
 /// `filter` points to a filter with a name; its functions can be called until `blosc2_destroy`.
@@ -169,9 +174,9 @@ pub unsafe extern "C" fn blosc2_register_filter(filter: *mut blosc2_filter) -> c
     register(&FILTERS, filter, id_and_name, Error::FAILURE)
 }
 
-/// Registers a tuner for the ids from `BLOSC2_USER_REGISTERED_TUNER_START` on. The struct and its name are copied.
-/// Returns 0, also when this tuner was registered before; `BLOSC2_ERROR_FAILURE` if the id is not a user's or
-/// belongs to a tuner of another name.
+/// Registers a tuner for the ids from `BLOSC2_USER_REGISTERED_TUNER_START` on. The struct and its
+/// name are copied. Returns 0, also when this tuner was registered before; `BLOSC2_ERROR_FAILURE`
+/// if the id is not a user's or belongs to a tuner of another name.
 ///
 /// # Safety
 /// `tuner` points to a tuner with a name; its functions can be called until `blosc2_destroy`.
@@ -186,8 +191,8 @@ pub fn c_name(name: Option<&'static CStr>) -> *const c_char {
     name.map_or(null(), CStr::as_ptr)
 }
 
-/// Gives the name of a codec in `*compname` (NULL if there is none of this id; the library's, not to be freed).
-/// Returns the id, or -1.
+/// Gives the name of a codec in `*compname` (NULL if there is none of this id; the library's, not
+/// to be freed). Returns the id, or -1.
 ///
 /// # Safety
 /// `compname` can be written.

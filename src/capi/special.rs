@@ -5,7 +5,8 @@ use crate::capi::prelude::*;
 use oxiblosc::encoding::{check_special, make_special};
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 
-/// Makes a special chunk with the block size that `cparams` lead to; `special` has the item that it repeats, if it does.
+/// Makes a special chunk with the block size that `cparams` lead to; `special` has the item that it
+/// repeats, if it does.
 ///
 /// # Safety
 /// `dest` has `destsize` bytes; the pointers in `cparams` are valid.
@@ -52,8 +53,8 @@ pub unsafe extern "C" fn blosc2_chunk_nans(
     make(cparams, (Special::Nan, &[]), nbytes, dest, destsize)
 }
 
-/// Makes a chunk of uninitialised values in `dest`: decompressing it leaves the destination as it was. Otherwise as
-/// `blosc2_chunk_zeros`.
+/// Makes a chunk of uninitialised values in `dest`: decompressing it leaves the destination as it
+/// was. Otherwise as `blosc2_chunk_zeros`.
 ///
 /// # Safety
 /// As for `blosc2_chunk_zeros`.
@@ -67,8 +68,9 @@ pub unsafe extern "C" fn blosc2_chunk_uninit(
     make(cparams, (Special::Uninit, &[]), nbytes, dest, destsize)
 }
 
-/// Makes a chunk of `nbytes` bytes that repeat the item at `repeatval`, of the typesize, in `dest`, which has at least
-/// `BLOSC_EXTENDED_HEADER_LENGTH` bytes and an item's. Returns the size of the chunk, or a negative error code.
+/// Makes a chunk of `nbytes` bytes that repeat the item at `repeatval`, of the typesize, in `dest`,
+/// which has at least `BLOSC_EXTENDED_HEADER_LENGTH` bytes and an item's. Returns the size of the
+/// chunk, or a negative error code.
 ///
 /// # Safety
 /// As for `blosc2_chunk_zeros`; `repeatval` has as many bytes as an item.

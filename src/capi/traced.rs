@@ -15,7 +15,8 @@ pub trait AtPath {
 
 impl AtPath for blosc2_schunk {
     unsafe fn path(this: *const Self) -> Option<*const c_char> {
-        // SAFETY: valid, as the caller says; a super-chunk keeps its storage, and that its path, until it is freed.
+        // SAFETY: valid, as the caller says; a super-chunk keeps its storage, and that its path,
+        // until it is freed.
         let path = unsafe { (*this).storage.as_ref()?.urlpath };
         (!path.is_null()).then_some(path)
     }

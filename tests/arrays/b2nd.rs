@@ -1,7 +1,8 @@
-//! Arrays: the metalayer against the reference, the fixtures, what the reference gets wrong, and damaged frames.
+//! Arrays: the metalayer against the reference, the fixtures, what the reference gets wrong, and
+//! damaged frames.
 //!
-//! `OXIBLOSC_HOSTILE_B2ND` is the number of damaged frames (2,000 by default), `OXIBLOSC_HOSTILE_B2ND_FIRST` that of the
-//! first: the same number always gives the same frame.
+//! `OXIBLOSC_HOSTILE_B2ND` is the number of damaged frames (2,000 by default),
+//! `OXIBLOSC_HOSTILE_B2ND_FIRST` that of the first: the same number always gives the same frame.
 
 mod codes;
 mod copies;

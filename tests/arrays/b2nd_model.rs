@@ -1,9 +1,11 @@
-//! Random sequences of every operation on an array, on all storages, by our library, by the reference and by a plain model:
-//! our bytes and shapes must be the model's, and our return codes the reference's, but where it is known to be wrong. What
-//! is on disk or in a frame is opened crosswise in between.
+//! Random sequences of every operation on an array, on all storages, by our library, by the
+//! reference and by a plain model: our bytes and shapes must be the model's, and our return codes
+//! the reference's, but where it is known to be wrong. What is on disk or in a frame is opened
+//! crosswise in between.
 //!
-//! `OXIBLOSC_MODEL` is the number of sequences (200 by default), `OXIBLOSC_MODEL_FIRST` that of the first: the same number
-//! always gives the same sequence. With `OXIBLOSC_MODEL_STEPS=1` every step is printed.
+//! `OXIBLOSC_MODEL` is the number of sequences (200 by default), `OXIBLOSC_MODEL_FIRST` that of the
+//! first: the same number always gives the same sequence. With `OXIBLOSC_MODEL_STEPS=1` every step
+//! is printed.
 
 mod expect;
 mod ops;

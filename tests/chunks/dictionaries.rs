@@ -1,5 +1,6 @@
-//! Dictionaries are a help where they can be trained, and never a reason to fail: small and odd data, with every codec that
-//! takes a dictionary, as chunks and as slices that are written into super-chunks, beside the reference.
+//! Dictionaries are a help where they can be trained, and never a reason to fail: small and odd
+//! data, with every codec that takes a dictionary, as chunks and as slices that are written into
+//! super-chunks, beside the reference.
 //!
 //! `OXIBLOSC_DICTIONARIES` is the number of chunks (600 by default; a tenth as many super-chunks).
 
@@ -18,7 +19,8 @@ fn count() -> u64 {
     }
 }
 
-/// Data of which a dictionary is hard to make: few values, few places that are not zero, repeated pieces.
+/// Data of which a dictionary is hard to make: few values, few places that are not zero, repeated
+/// pieces.
 fn data(rng: &mut Rng, len: usize) -> Vec<u8> {
     let seed = rng.next();
     let mut bytes = match rng.below(6) {
@@ -99,8 +101,8 @@ fn chunks() {
             let back = reader.decompress(&chunk, len, 1);
             report.check(back == (len as i32, bytes.clone()), name, which);
         }
-        // Where the reference's training comes to nothing, it leaves out the bytes behind the last whole item of a block, and
-        // gives back whatever its buffer has there.
+        // Where the reference's training comes to nothing, it leaves out the bytes behind the last
+        // whole item of a block, and gives back whatever its buffer has there.
         let items = len % params.typesize as usize == 0;
         if items && expected > 0 && theirs.decompress(&other, len, 1).1 == bytes {
             let back = ours.decompress(&other, len, 1);

@@ -1,7 +1,8 @@
-//! Every chunk of the fixtures, written by releases 1.3.0 to 3.0.0, decodes to the bytes that it is known to hold.
+//! Every chunk of the fixtures, written by releases 1.3.0 to 3.0.0, decodes to the bytes that it is
+//! known to hold.
 //!
-//! The fixtures lie beside the repository (`../shared/fixtures`, or where `OXIBLOSC_FIXTURES` says); without them the
-//! test is skipped, and fails in CI.
+//! The fixtures lie beside the repository (`../shared/fixtures`, or where `OXIBLOSC_FIXTURES`
+//! says); without them the test is skipped, and fails in CI.
 
 use oxiblosc_testing::fixtures::fixtures;
 use oxiblosc_testing::library::ours;

@@ -1,13 +1,14 @@
-//! The matrix: codecs x levels x filters x typesizes x lengths x split modes x threads, ours against the reference in
-//! one process. Each library decodes what the other wrote, headers and return codes are the same, and random getitem
-//! and maskout agree.
+//! The matrix: codecs x levels x filters x typesizes x lengths x split modes x threads, ours
+//! against the reference in one process. Each library decodes what the other wrote, headers and
+//! return codes are the same, and random getitem and maskout agree.
 //!
-//! `OXIBLOSC_REFERENCE` names the reference's `libblosc2.so.9`; without it these tests are skipped, in CI they fail.
-//! `OXIBLOSC_MATRIX=full` runs the whole product (two hours, one of them Zstd), otherwise short buffers run whole and long ones by a fixed
-//! sample (see [`Sample`]).
+//! `OXIBLOSC_REFERENCE` names the reference's `libblosc2.so.9`; without it these tests are skipped,
+//! in CI they fail. `OXIBLOSC_MATRIX=full` runs the whole product (two hours, one of them Zstd),
+//! otherwise short buffers run whole and long ones by a fixed sample (see [`Sample`]).
 //!
-//! Both libraries are opened at run time, so these tests do not run under a sanitizer: an instrumented library does not
-//! find the sanitizer's runtime in the test binary. `tests/hostile`, which links the library, says how to.
+//! Both libraries are opened at run time, so these tests do not run under a sanitizer: an
+//! instrumented library does not find the sanitizer's runtime in the test binary. `tests/hostile`,
+//! which links the library, says how to.
 
 use oxiblosc_testing::abi::*;
 use oxiblosc_testing::ctx::Ctx;
@@ -25,7 +26,8 @@ const LONG: usize = (1 << 20) + 3;
 /// The block size that a user asks for where block edges are tested.
 const EDGE_BLOCK: i32 = 4096;
 
-/// Which of the many cases run: one in so many, chosen by a hash of the parameters, so the same ones every time.
+/// Which of the many cases run: one in so many, chosen by a hash of the parameters, so the same
+/// ones every time.
 struct Sample {
     full: bool,
 }
@@ -87,12 +89,14 @@ impl Row<'_> {
         }
     }
 
-    /// Compresses `src` with both libraries and compares everything that can be asked of the chunks.
+    /// Compresses `src` with both libraries and compares everything that can be asked of the
+    /// chunks.
     fn run(&self, cctx: [&Ctx; 2], src: &[u8], kind: Kind, rng: &mut Rng, report: &mut Report) {
         report.case();
         let which = || self.describe(src, kind);
         let [mine, theirs] = cctx.map(|ctx| {
-            // A copy each: from the third filter of a pipeline on, the reference writes into its source.
+            // A copy each: from the third filter of a pipeline on, the reference writes into its
+            // source.
             let source = src.to_vec();
             let mut dest = vec![0u8; src.len() + MAX_OVERHEAD];
             let rc = ctx.compress(&source, &mut dest);
@@ -134,8 +138,8 @@ impl Row<'_> {
             self.getitem(&theirs, &theirs_by_them.1, rng, &which, report);
             self.maskout(&theirs, src.len(), rng, &which, report);
         } else {
-            // It cannot undo what it wrote: what no whole item fills where blocks are split or a delta is taken, and
-            // everything after it has written into its source.
+            // It cannot undo what it wrote: what no whole item fills where blocks are split or a
+            // delta is taken, and everything after it has written into its source.
             report.note("the reference does not round trip");
             report.check(
                 !theirs_intact || !whole_items,
@@ -160,7 +164,8 @@ impl Row<'_> {
         decoded.0 == src.len() as i32 && (decoded.1 == src || !self.pipeline.lossless())
     }
 
-    /// Our chunk, which is not the reference's: both libraries read the same. Where something is lost it is `lost`.
+    /// Our chunk, which is not the reference's: both libraries read the same. Where something is
+    /// lost it is `lost`.
     fn read_ours(
         &self,
         chunk: &[u8],
@@ -190,7 +195,8 @@ impl Row<'_> {
         self.maskout(chunk, src.len(), rng, which, report);
     }
 
-    /// The chunk decompressed by ours and by the reference: return codes, and buffers that held `0xA5` before.
+    /// The chunk decompressed by ours and by the reference: return codes, and buffers that held
+    /// `0xA5` before.
     fn decode(&self, chunk: &[u8], nbytes: usize) -> [(i32, Vec<u8>); 2] {
         self.dctx.each_ref().map(|dctx| {
             let mut dest = vec![0xA5u8; nbytes];
@@ -246,8 +252,8 @@ impl Row<'_> {
             let (mine, theirs) = got.split_at(3);
             let right = (wanted as i32, whole[start * size..][..wanted].to_vec());
             for (mine, theirs) in mine.iter().zip(theirs) {
-                // The reference answers with other bytes where a delta was applied, and where the range has the length
-                // of a later block that it begins before.
+                // The reference answers with other bytes where a delta was applied, and where the
+                // range has the length of a later block that it begins before.
                 let wrong = theirs.0 >= 0 && *theirs != right;
                 if wrong {
                     report.note("getitem is wrong in the reference");
@@ -280,10 +286,12 @@ impl Row<'_> {
         let mut mask: Vec<bool> = (0..nbytes.div_ceil(blocksize as usize))
             .map(|_| rng.below(2) == 1)
             .collect();
-        // The reference waits for ever for a masked first block where several threads undo a delta against it.
+        // The reference waits for ever for a masked first block where several threads undo a delta
+        // against it.
         mask[0] &= !self.pipeline.filters.contains(&DELTA);
         let [a, b] = [self.ours, self.reference].map(|lib| {
-            // A context of its own: the reference keeps the mask for the next chunk where this one is copied or special.
+            // A context of its own: the reference keeps the mask for the next chunk where this one
+            // is copied or special.
             let dctx = lib.dctx_threads(self.cparams.nthreads);
             let set = dctx.maskout(&mut mask);
             let mut dest = vec![0xA5u8; nbytes];

@@ -1,5 +1,5 @@
-//! Where calls fail, ours fails as the reference does: destinations that are too small, sizes that make no sense,
-//! chunks cut short, headers that lie. Special-value chunks are the same bytes.
+//! Where calls fail, ours fails as the reference does: destinations that are too small, sizes that
+//! make no sense, chunks cut short, headers that lie. Special-value chunks are the same bytes.
 
 use oxiblosc_testing::abi::*;
 use oxiblosc_testing::data::{Kind, Rng};
@@ -85,8 +85,8 @@ fn every_destination_size_of_compress() {
                             "{mine} and {theirs}: codec {compcode} {filters:?} {len} x {kind:?} into {destsize}"
                         )
                     };
-                    // Where there is room for it, the reference leaves blocks that are larger than what they hold;
-                    // where room is short, it may give up on what would just fit.
+                    // Where there is room for it, the reference leaves blocks that are larger than
+                    // what they hold; where room is short, it may give up on what would just fit.
                     let same = mine == theirs
                         || (mine > 0 && (mine < theirs || theirs == 0))
                         || (own_encoder && mine > 0 && theirs > 0)
@@ -189,7 +189,8 @@ fn sizes_and_ranges_that_make_no_sense() {
     report.finish("sizes that make no sense");
 }
 
-/// What the library answers to sizes and ranges at and beyond every limit, with a name for each call.
+/// What the library answers to sizes and ranges at and beyond every limit, with a name for each
+/// call.
 fn answers_to_odd_sizes(
     lib: &'static Lib,
     cparams: &CParams,
@@ -208,7 +209,8 @@ fn answers_to_odd_sizes(
     let o = out.as_mut_ptr().cast();
     let (src_len, chunk_len, room) = (src.len() as i32, chunk.len() as i32, dest.len() as i32);
     let (f, cc, dc) = (&lib.f, cctx.raw(), dctx.raw());
-    // SAFETY: no size is larger than what its pointer is good for, but where the library must see that from the others.
+    // SAFETY: no size is larger than what its pointer is good for, but where the library must see
+    // that from the others.
     unsafe {
         for size in odd {
             // A negative source is refused by ours and taken for an empty one by the reference.
@@ -347,8 +349,8 @@ fn compression_parameters_out_of_range() {
             format!("{} and {}: {cparams:?}", mine.0, theirs.0)
         });
         if same && mine.0 > 0 {
-            // Ours takes a block size that is no multiple of the typesize for the next smaller one that is: the
-            // reference loses the last bytes of such blocks where it splits them.
+            // Ours takes a block size that is no multiple of the typesize for the next smaller one
+            // that is: the reference loses the last bytes of such blocks where it splits them.
             let uneven = cparams.blocksize % cparams.typesize != 0;
             let upto = if uneven { 8 } else { 12 };
             let header = |chunk: &[u8]| [&chunk[..upto], &chunk[16..32]].concat();
@@ -418,7 +420,8 @@ fn special_chunks(
     all
 }
 
-/// Compares the chunks of special values that both libraries wrote, and what they read from the reference's.
+/// Compares the chunks of special values that both libraries wrote, and what they read from the
+/// reference's.
 fn compare_special(
     report: &mut Report,
     libs: [&'static Lib; 2],

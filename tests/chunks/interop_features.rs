@@ -1,5 +1,6 @@
-//! What lies beside the plain chunk, ours against the reference: dictionaries, instrumented codecs, large typesizes, what contexts and the library say about themselves; and that the number of threads does
-//! not show in the bytes.
+//! What lies beside the plain chunk, ours against the reference: dictionaries, instrumented codecs,
+//! large typesizes, what contexts and the library say about themselves; and that the number of
+//! threads does not show in the bytes.
 
 use core::ffi::{CStr, c_char, c_int};
 use oxiblosc_testing::abi::*;
@@ -444,7 +445,8 @@ fn raw_shuffles() {
     report.finish("raw shuffles");
 }
 
-/// Promise of every layer: the same input and parameters give the same bytes whatever the number of threads.
+/// Promise of every layer: the same input and parameters give the same bytes whatever the number of
+/// threads.
 #[test]
 fn threads_do_not_show_in_the_bytes() {
     let mut report = Report::default();
@@ -463,7 +465,8 @@ fn threads_do_not_show_in_the_bytes() {
         cparams.use_dict =
             c_int::from(round % 5 == 0 && matches!(cparams.compcode, LZ4 | LZ4HC | ZSTD));
         let src = kind.bytes(200_000 + rng.below(400_000), round as u64);
-        // Also where there is not room for all of it, and every block has to be left out at the same place.
+        // Also where there is not room for all of it, and every block has to be left out at the
+        // same place.
         let room = [src.len() + MAX_OVERHEAD, src.len() / 2][round % 2];
         let one = ours().compress_into(&cparams, &src, room);
         for nthreads in [1, 2, 4, 8] {

@@ -8,8 +8,8 @@ use oxiblosc_testing::library::{Lib, both, ours};
 use oxiblosc_testing::pipelines::{CODECS, FILTERS};
 use oxiblosc_testing::report::Report;
 
-/// Blocks of random lengths, some alike, one long enough to make the whole compressible: where it is not, the
-/// reference copies from a source that is not there.
+/// Blocks of random lengths, some alike, one long enough to make the whole compressible: where it
+/// is not, the reference copies from a source that is not there.
 fn random_blocks(rng: &mut Rng, kind: Kind) -> Vec<Vec<u8>> {
     let most = rng.pick(&[1, 3, 20, 200]);
     let mut blocks: Vec<Vec<u8>> = (0..1 + rng.below(most))
@@ -83,7 +83,8 @@ fn variable_length_blocks() {
                     compcode,
                     clevel: rng.pick(&[1, 5, 9]),
                     typesize: rng.pick(&[1, 2, 4, 8]),
-                    // Asked for a dictionary of another codec, the reference makes one and does without it.
+                    // Asked for a dictionary of another codec, the reference makes one and does
+                    // without it.
                     use_dict: c_int::from(round % 4 == 3 && matches!(compcode, LZ4 | LZ4HC | ZSTD)),
                     nthreads,
                     filters: *filters,
@@ -189,7 +190,8 @@ fn variable_length_blocks_that_cannot_be() {
     report.finish("variable-length blocks that cannot be");
 }
 
-/// With a delta filter ours gives back what it was given; the reference reads past a shorter first block.
+/// With a delta filter ours gives back what it was given; the reference reads past a shorter first
+/// block.
 #[test]
 fn variable_length_blocks_with_a_delta() {
     let mut rng = Rng(41);
@@ -224,7 +226,8 @@ fn variable_length_blocks_with_a_delta() {
     }
 }
 
-/// The reference dies where blocks do not fit; ours says that they do not, and writes nothing out of bounds.
+/// The reference dies where blocks do not fit; ours says that they do not, and writes nothing out
+/// of bounds.
 #[test]
 fn variable_length_blocks_without_room() {
     let mut report = Report::default();
@@ -277,7 +280,8 @@ fn variable_length_blocks_without_room() {
 
 /// Flips all bits of a block.
 extern "C" fn flip(params: *mut PrefilterParams) -> c_int {
-    // SAFETY: the library passes parameters that live across the call, and buffers of this size; it would be a null pointer otherwise.
+    // SAFETY: the library passes parameters that live across the call, and buffers of this size; it
+    // would be a null pointer otherwise.
     unsafe {
         let params = &*params;
         if params.input.is_null() {

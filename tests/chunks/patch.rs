@@ -1,5 +1,5 @@
-//! Chunks of which some blocks were changed: they hold what decompressing, changing and compressing would give, whoever
-//! wrote them and whoever reads them, and are no larger than the data.
+//! Chunks of which some blocks were changed: they hold what decompressing, changing and compressing
+//! would give, whoever wrote them and whoever reads them, and are no larger than the data.
 
 use oxiblosc::exec::Pool;
 use oxiblosc_base::{Error, Result};
@@ -82,7 +82,8 @@ fn both_libraries_read_what_was_patched() {
                     };
                     let src = kind.bytes(len, 5);
                     let (rc, chunk) = writer.compress(&cparams, &src);
-                    // If blocks do not divide into streams, the reference writes chunks that neither library can read.
+                    // If blocks do not divide into streams, the reference writes chunks that
+                    // neither library can read.
                     let (readable, mut data) = ours.decompress(&chunk, len, 1);
                     if rc <= 0 || readable < 0 {
                         report.note("no chunk to begin with");

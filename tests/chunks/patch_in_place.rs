@@ -1,5 +1,5 @@
-//! Chunks in a file of which some blocks are changed where they are: only those are read, nothing else is overwritten, and
-//! both libraries find the data in what comes of it.
+//! Chunks in a file of which some blocks are changed where they are: only those are read, nothing
+//! else is overwritten, and both libraries find the data in what comes of it.
 
 use oxiblosc::exec::Pool;
 use oxiblosc_base::memory::Buffer;
@@ -34,8 +34,8 @@ impl BlockSource for File<'_> {
     }
 }
 
-/// What writing `new` to `start` in the chunk's data makes of it, with `tail` bytes free behind it, and how many bytes were
-/// read for that.
+/// What writing `new` to `start` in the chunk's data makes of it, with `tail` bytes free behind it,
+/// and how many bytes were read for that.
 fn patch(chunk: &[u8], tail: usize, start: usize, new: &[u8]) -> Result<(Option<Patched>, usize)> {
     let header = ChunkHeader::parse(chunk)?;
     let touched = Touched::of_range(&header, start, new.len())?.expect("blocks of one size");

@@ -1,8 +1,9 @@
-//! Properties of our library alone, over random parameters and data: what goes in comes out, whole or in parts, and
-//! what the library says of a chunk is so.
+//! Properties of our library alone, over random parameters and data: what goes in comes out, whole
+//! or in parts, and what the library says of a chunk is so.
 //!
-//! `PROPTEST_CASES` is the number of cases of each property (256 by default). The library is opened at run time, which a
-//! sanitizer's runtime does not survive; `tests/hostile` links it and is what runs under sanitizers.
+//! `PROPTEST_CASES` is the number of cases of each property (256 by default). The library is opened
+//! at run time, which a sanitizer's runtime does not survive; `tests/hostile` links it and is what
+//! runs under sanitizers.
 
 use core::ffi::c_int;
 use oxiblosc_testing::abi::*;

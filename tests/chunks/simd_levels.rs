@@ -1,4 +1,5 @@
-//! `BLOSC_SIMD`: with each level of vector instructions the library writes the same chunks, and reads them.
+//! `BLOSC_SIMD`: with each level of vector instructions the library writes the same chunks, and
+//! reads them.
 //!
 //! A level is read once, so each has a process of its own: this one, started again.
 
@@ -18,7 +19,8 @@ const TYPESIZES: [i32; 9] = [1, 2, 3, 4, 7, 8, 12, 16, 32];
 /// Not whole blocks, and not whole vectors.
 const NBYTES: usize = 50_016;
 
-/// Levels, the highest last, the kernels that have to be used where the CPU has their instructions, and whether it has.
+/// Levels, the highest last, the kernels that have to be used where the CPU has their instructions,
+/// and whether it has.
 #[cfg(target_arch = "x86_64")]
 fn levels() -> Vec<(&'static str, &'static str, bool)> {
     use std::arch::is_x86_feature_detected;

@@ -1,11 +1,13 @@
-//! How large chunks are that Zlib compresses, beside the reference's: at most 1 % larger, at every level and with every filter. The
-//! streams differ, since the compressor is our own. Short ones, and those that repeat from far back, are at most half a percent larger, and four bytes.
+//! How large chunks are that Zlib compresses, beside the reference's: at most 1 % larger, at every
+//! level and with every filter. The streams differ, since the compressor is our own. Short ones,
+//! and those that repeat from far back, are at most half a percent larger, and four bytes.
 //!
-//! The data are made, but like what was larger once: photographs of smooth tones with noise in their low bits, masks of long runs,
-//! records of coefficients with fields that are the same in each, reports that say nearly the same again and again.
+//! The data are made, but like what was larger once: photographs of smooth tones with noise in
+//! their low bits, masks of long runs, records of coefficients with fields that are the same in
+//! each, reports that say nearly the same again and again.
 //!
-//! `OXIBLOSC_REFERENCE` names the reference's library; without it the test is skipped, in CI it fails.
-//! `OXIBLOSC_SIZES=full` tries every level with every filter, instead of a third of that.
+//! `OXIBLOSC_REFERENCE` names the reference's library; without it the test is skipped, in CI it
+//! fails. `OXIBLOSC_SIZES=full` tries every level with every filter, instead of a third of that.
 
 use oxiblosc_testing::abi::*;
 use oxiblosc_testing::data::{Kind, Rng};
@@ -41,7 +43,8 @@ fn tone(x: usize, y: usize) -> f64 {
     (waves / 3.0 + 0.5).clamp(0.0, 1.0)
 }
 
-/// Pixels of a photograph with `channels`: a dark border, smooth tones of `levels`, and noise in `noisy` bits.
+/// Pixels of a photograph with `channels`: a dark border, smooth tones of `levels`, and noise in
+/// `noisy` bits.
 fn photograph(width: usize, channels: usize, levels: f64, noisy: u32) -> impl Iterator<Item = u8> {
     let mut rng = Rng(u64::from(noisy));
     (0..).map(move |i| {
@@ -74,7 +77,8 @@ fn mask(width: usize, runs: usize) -> impl Iterator<Item = bool> {
     .flatten()
 }
 
-/// Records of an ephemeris: the middle and the half length of an interval, and coefficients that fall off.
+/// Records of an ephemeris: the middle and the half length of an interval, and coefficients that
+/// fall off.
 fn ephemeris(coefficients: usize) -> impl Iterator<Item = u8> {
     let mut rng = Rng(coefficients as u64);
     (0..).flat_map(move |record: u32| {
@@ -198,8 +202,8 @@ fn chunks_are_no_larger_than_the_reference_s() {
     report.finish("zlib sizes");
 }
 
-/// Words, few values, noise that is repeated from nearly as far back as a match may reach, a random walk of bytes as items of four, and records
-/// of a time, a count and a fraction.
+/// Words, few values, noise that is repeated from nearly as far back as a match may reach, a random
+/// walk of bytes as items of four, and records of a time, a count and a fraction.
 fn bytes_of_any_length() -> Vec<Sample> {
     let mut samples = Vec::new();
     let short = (100..1700).step_by(100);

@@ -1,8 +1,8 @@
-//! Frames with checksums: the reference reads and changes them as if they had none, and whatever byte of one is damaged is found
-//! by whoever reads it.
+//! Frames with checksums: the reference reads and changes them as if they had none, and whatever
+//! byte of one is damaged is found by whoever reads it.
 //!
-//! `OXIBLOSC_DAMAGE=full` damages larger frames 10,000 times instead of some hundred, and flips every bit of frames of up to 4,000 bytes
-//! instead of a sample.
+//! `OXIBLOSC_DAMAGE=full` damages larger frames 10,000 times instead of some hundred, and flips
+//! every bit of frames of up to 4,000 bytes instead of a sample.
 
 mod backend;
 mod changes;
@@ -84,7 +84,8 @@ struct Frame {
     checked: Files,
 }
 
-/// Frames of every kind; those with chunks of older versions of the format are left out, since these cannot have checksums.
+/// Frames of every kind; those with chunks of older versions of the format are left out, since
+/// these cannot have checksums.
 fn frames(lib: &'static SchunkLib, folder: &Path) -> Vec<Frame> {
     let path = folder.join("frame");
     let all = seeds::all(lib, folder, false)

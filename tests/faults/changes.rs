@@ -31,11 +31,14 @@ pub enum Start {
     Empty,
     /// More chunks than fit into a small index.
     Many,
-    /// Chunks of many blocks; the second was changed by the same handle, which leaves room behind it in a file.
+    /// Chunks of many blocks; the second was changed by the same handle, which leaves room behind
+    /// it in a file.
     Wide,
-    /// Chunks of more than 1 MiB and metadata, so that the index can grow, and one more that the same handle appended.
+    /// Chunks of more than 1 MiB and metadata, so that the index can grow, and one more that the
+    /// same handle appended.
     Large,
-    /// The same, where the same handle has replaced the second chunk too, which leaves room behind it.
+    /// The same, where the same handle has replaced the second chunk too, which leaves room behind
+    /// it.
     Loose,
     /// Chunks that hold bytes of frames.
     Nested,
@@ -192,7 +195,8 @@ pub fn prepare(s: &Schunk, start: Start) {
     assert!(done, "before the change");
 }
 
-/// Writes what does not compress into a block of the second chunk of many blocks, so that the block grows.
+/// Writes what does not compress into a block of the second chunk of many blocks, so that the block
+/// grows.
 fn widen(s: &Schunk, at: i64) -> i64 {
     let start = (WIDE as i64) / i64::from(TYPESIZE) + at;
     s.set_slice(start, start + 60, &data(21, 60 * TYPESIZE as usize))

@@ -1,4 +1,5 @@
-//! What a program writes into the public fields of a super-chunk that has chunks, and then changes it: no frame is lost.
+//! What a program writes into the public fields of a super-chunk that has chunks, and then changes
+//! it: no frame is lost.
 
 use blosc2::capi::types::{blosc2_cparams, blosc2_schunk};
 use oxiblosc_testing::data::Kind;

@@ -1,5 +1,6 @@
-//! Frames as the documents on their formats say: files written by released versions, the examples of the sparse format,
-//! frames of special values without a size, and what another process sees after each append.
+//! Frames as the documents on their formats say: files written by released versions, the examples
+//! of the sparse format, frames of special values without a size, and what another process sees
+//! after each append.
 
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
@@ -613,7 +614,8 @@ fn change_chunks_that_share_bytes(kind: Kind) {
     }
 }
 
-/// A damaged chunk may say that it has more bytes than it has, so that all chunks together say more than the frame has.
+/// A damaged chunk may say that it has more bytes than it has, so that all chunks together say more
+/// than the frame has.
 #[test]
 fn a_buffer_with_a_chunk_that_says_it_is_longer_is_opened_and_copied() {
     let size = 8000;
@@ -647,7 +649,8 @@ fn a_buffer_with_a_chunk_that_says_it_is_longer_is_opened_and_copied() {
     }
 }
 
-/// Chunks of NaNs whose items have another size than NaNs cannot be decompressed, but can be copied and taken away.
+/// Chunks of NaNs whose items have another size than NaNs cannot be decompressed, but can be copied
+/// and taken away.
 #[test]
 fn nans_of_another_size_are_chunks_all_the_same() {
     const NANS: i32 = 2;

@@ -122,8 +122,8 @@ impl Random {
     }
 }
 
-/// Runs `work` with each library in an empty folder, and compares what it tells and what it leaves there. Does nothing
-/// where there is no reference.
+/// Runs `work` with each library in an empty folder, and compares what it tells and what it leaves
+/// there. Does nothing where there is no reference.
 pub fn compare(title: &str, cases: u64, work: impl Fn(&At, u64) -> String) {
     let Some((ours, reference)) = both() else {
         return;

@@ -1,5 +1,5 @@
-//! Back ends that a program registers, seen from the library: in memory, with `read` filling a buffer or handing out an
-//! address, and failing at every call in turn.
+//! Back ends that a program registers, seen from the library: in memory, with `read` filling a
+//! buffer or handing out an address, and failing at every call in turn.
 
 use blosc2::capi::io::{backend, blosc2_get_io_cb, blosc2_register_io_cb, destroy};
 use blosc2::capi::mmap::blosc2_stdio_mmap_destroy;
@@ -204,7 +204,8 @@ unsafe extern "C-unwind" fn forget(params: *mut c_void) -> c_int {
     -7
 }
 
-/// Registers the back end under two ids, and gives them: one whose `read` fills a buffer, one whose `read` does not.
+/// Registers the back end under two ids, and gives them: one whose `read` fills a buffer, one whose
+/// `read` does not.
 fn ids() -> [u8; 2] {
     [(201, true), (202, false)].map(|(id, is_allocation_necessary)| {
         let entry = blosc2_io_cb {
@@ -337,7 +338,8 @@ fn every_call_may_fail() {
                 Some("read" | "size") => Err(Error::FILE_READ),
                 Some("write") => Err(Error::FILE_WRITE),
                 Some("truncate") => Err(Error::FILE_TRUNCATE),
-                // In the middle, a file is closed to be read. At the end, an error of closing it is not reported.
+                // In the middle, a file is closed to be read. At the end, an error of closing it is
+                // not reported.
                 _ if failing == 3 => Err(Error::FILE_WRITE),
                 _ => Ok(()),
             };

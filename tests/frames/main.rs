@@ -1,4 +1,5 @@
-//! Super-chunks and frames: their bytes and sizes, back ends, random sequences of calls, and transactions.
+//! Super-chunks and frames: their bytes and sizes, back ends, random sequences of calls, and
+//! transactions.
 
 oxiblosc_testing::panics_are_fatal!();
 

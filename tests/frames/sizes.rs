@@ -1,15 +1,19 @@
 //! How large frames are, beside the reference's: while they are open, and when they are closed.
 //!
-//! Between two calls a file is one whole frame, as long as its header says, that any reader takes from a buffer. A frame below
-//! 1 MB has no room in it; a larger one at most an eighth while it is open, and one that was written once has none between its chunks.
-//! Closed, a frame that was written once is no longer than the reference's, and one that was changed in places at most 3 % longer.
+//! Between two calls a file is one whole frame, as long as its header says, that any reader takes
+//! from a buffer. A frame below 1 MB has no room in it; a larger one at most an eighth while it is
+//! open, and one that was written once has none between its chunks. Closed, a frame that was
+//! written once is no longer than the reference's, and one that was changed in places at most 3 %
+//! longer.
 //!
-//! Chunks are at most 1 % larger than the reference's, also of streams that hold something else where a few samples would be taken than in the rest:
-//! noise in zeros, and repeats between words that would not be chosen.
+//! Chunks are at most 1 % larger than the reference's, also of streams that hold something else
+//! where a few samples would be taken than in the rest: noise in zeros, and repeats between words
+//! that would not be chosen.
 //!
-//! `OXIBLOSC_REFERENCE` names the reference's library; without it the tests are skipped, in CI they fail. `OXIBLOSC_SIZES=full` takes the
-//! arrays of tens of megabytes, on which the reference needs half a minute, and each of those
-//! streams at each level; all frames in all storages, and chunks in memory of all shapes.
+//! `OXIBLOSC_REFERENCE` names the reference's library; without it the tests are skipped, in CI they
+//! fail. `OXIBLOSC_SIZES=full` takes the arrays of tens of megabytes, on which the reference needs
+//! half a minute, and each of those streams at each level; all frames in all storages, and chunks
+//! in memory of all shapes.
 
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc_testing::abi::CParams;
@@ -529,8 +533,9 @@ fn written_in_places(library: Library, spec: &Spec, data: &[u8]) -> Vec<i64> {
     sizes
 }
 
-/// Of a chunk in memory, which is changed where it is, at most an eighth is room; the reference writes its own anew each time.
-/// That holds for chunks of few bytes, too, most of whose blocks are runs.
+/// Of a chunk in memory, which is changed where it is, at most an eighth is room; the reference
+/// writes its own anew each time. That holds for chunks of few bytes, too, most of whose blocks are
+/// runs.
 #[test]
 fn chunks_in_memory_have_little_room() {
     let Some(libraries) = both() else { return };
@@ -674,7 +679,8 @@ fn noise_in_16_places(len: usize, rng: &mut Rng) -> Vec<u8> {
     stream
 }
 
-/// Noise, of which the words that begin with some bytes never occur twice, and all others again and again.
+/// Noise, of which the words that begin with some bytes never occur twice, and all others again and
+/// again.
 fn repeats_without_some_words(len: usize, rng: &mut Rng) -> Vec<u8> {
     let is_chosen = |byte: &u8| byte & 0x7f == 0x16;
     let repeated: Vec<u8> = noise(6000, rng)
@@ -748,7 +754,8 @@ fn no_part_of_a_stream_stands_for_the_rest() {
                     }
                     report.case();
                     let mut rng = Rng(at as u64 + 1);
-                    // Each plane of a block is such a stream, so that is what shuffling makes of the items.
+                    // Each plane of a block is such a stream, so that is what shuffling makes of
+                    // the items.
                     let plane = blocksize / typesize;
                     let planes: Vec<_> = (0..typesize).map(|_| stream(plane, &mut rng)).collect();
                     let items = (0..plane).flat_map(|i| planes.iter().map(move |plane| plane[i]));

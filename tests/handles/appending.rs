@@ -1,5 +1,5 @@
-//! Frames appended to a file while others append to it, or change a frame in it: nothing is lost, and every frame is where
-//! `blosc2_schunk_append_file` said.
+//! Frames appended to a file while others append to it, or change a frame in it: nothing is lost,
+//! and every frame is where `blosc2_schunk_append_file` said.
 
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc_testing::data::{Kind, Rng};
@@ -121,7 +121,8 @@ fn processes_append_to_one_file() {
     }
 }
 
-/// A process changes the only frame of a file until another one stands behind it, and a second process appends that.
+/// A process changes the only frame of a file until another one stands behind it, and a second
+/// process appends that.
 #[test]
 fn a_frame_is_appended_beside_a_writer() {
     oxiblosc_testing::own_process!();

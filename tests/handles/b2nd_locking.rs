@@ -1,5 +1,6 @@
-//! Arrays that grow under the eyes of others: processes that append to one array in a file, and processes that read it, each
-//! with a lock. No reader sees a part of an append, and every reader follows what is written.
+//! Arrays that grow under the eyes of others: processes that append to one array in a file, and
+//! processes that read it, each with a lock. No reader sees a part of an append, and every reader
+//! follows what is written.
 //!
 //! `OXIBLOSC_LOCKING` is how many seconds it takes (3 by default).
 

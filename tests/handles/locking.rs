@@ -1,5 +1,5 @@
-//! Writers and readers, processes of ours and of the reference mixed, on one locked frame: nothing is lost, and no reader
-//! sees a half state.
+//! Writers and readers, processes of ours and of the reference mixed, on one locked frame: nothing
+//! is lost, and no reader sees a half state.
 //!
 //! A file that is changed through a map, without the lock, is not harmed by its readers.
 //!
@@ -407,7 +407,8 @@ fn a_child_does_not_unlock_what_its_parent_locked() {
 
 /// Asks for a lock of `len` bytes from `start` on (0: all that follow), or gives it back.
 fn fcntl(file: &File, command: i32, kind: i32, (start, len): (i64, i64)) {
-    // SAFETY: every field of the struct is a number, for which zero is a value. The descriptor is open.
+    // SAFETY: every field of the struct is a number, for which zero is a value. The descriptor is
+    // open.
     unsafe {
         let mut lock: libc::flock = std::mem::zeroed();
         (lock.l_type, lock.l_start, lock.l_len) = (kind as libc::c_short, start, len);
@@ -415,8 +416,9 @@ fn fcntl(file: &File, command: i32, kind: i32, (start, len): (i64, i64)) {
     }
 }
 
-/// Who locks a file with `flock` does not keep its changes waiting. Who shares a lock of its bytes does so once, for two seconds: to
-/// read the file is enough for that. So does the program itself. Beside these, too, changes of two handles are one after the other.
+/// Who locks a file with `flock` does not keep its changes waiting. Who shares a lock of its bytes
+/// does so once, for two seconds: to read the file is enough for that. So does the program itself.
+/// Beside these, too, changes of two handles are one after the other.
 #[test]
 fn strangers_that_lock_a_file_keep_nobody_for_ever() {
     oxiblosc_testing::own_process!();
@@ -471,7 +473,8 @@ fn strangers_that_lock_a_file_keep_nobody_for_ever() {
     }
 }
 
-/// Who may write a file may keep all others from changing it, until the time that the environment gives is over.
+/// Who may write a file may keep all others from changing it, until the time that the environment
+/// gives is over.
 #[test]
 fn a_stranger_that_locks_a_file_exclusively_is_waited_for_up_to_a_limit() {
     oxiblosc_testing::own_process!();
@@ -504,7 +507,8 @@ fn a_stranger_that_locks_a_file_exclusively_is_waited_for_up_to_a_limit() {
     });
 }
 
-/// Without locking, the locks that a program takes itself have no effect, as in the reference: a program with two handles does not wait.
+/// Without locking, the locks that a program takes itself have no effect, as in the reference: a
+/// program with two handles does not wait.
 #[test]
 fn a_bracket_without_locking_keeps_nobody_out() {
     oxiblosc_testing::own_process!();

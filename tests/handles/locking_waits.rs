@@ -1,8 +1,10 @@
-//! Which calls wait while another handle has the frame locked (`blosc2_schunk_lock`): none that does not with the reference. A
-//! program may hold a lock of its own around such a call, which the one who has the frame needs to go on: Python's interpreter
-//! does. So an array is made of an open super-chunk without waiting, and what the handle knows is told.
+//! Which calls wait while another handle has the frame locked (`blosc2_schunk_lock`): none that
+//! does not with the reference. A program may hold a lock of its own around such a call, which the
+//! one who has the frame needs to go on: Python's interpreter does. So an array is made of an open
+//! super-chunk without waiting, and what the handle knows is told.
 //!
-//! `OXIBLOSC_REFERENCE` names the reference's library; without it the test is skipped, in CI it fails.
+//! `OXIBLOSC_REFERENCE` names the reference's library; without it the test is skipped, in CI it
+//! fails.
 
 use oxiblosc_testing::b2nd::{Array, Library, Spec, c_path};
 use oxiblosc_testing::folder::Folder;
@@ -13,7 +15,8 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// For how long the frame is locked, and the part of it after which a call counts as one that waited.
+/// For how long the frame is locked, and the part of it after which a call counts as one that
+/// waited.
 const HELD: Duration = Duration::from_millis(60);
 const WAITED: Duration = Duration::from_millis(40);
 /// A call that took so long may have done so since the machine is busy; it is tried again.
@@ -109,7 +112,8 @@ fn make(library: Library, contiguous: bool, path: &Path) {
     assert!(schunk.vlmeta_add(c"name", b"content") >= 0);
 }
 
-/// How long the call takes while another handle has the frame locked, or changed it just before that.
+/// How long the call takes while another handle has the frame locked, or changed it just before
+/// that.
 fn time_of(library: Library, contiguous: bool, changed: bool, call: fn(&mut Desk)) -> Duration {
     let folder = Folder::new("waits");
     let path = folder.0.join("frame");

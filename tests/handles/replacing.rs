@@ -1,9 +1,11 @@
-//! Frames that are written where something is already: everything that can stand at a path, and every call that writes a frame there.
+//! Frames that are written where something is already: everything that can stand at a path, and
+//! every call that writes a frame there.
 //!
-//! Each case is run with the reference and with this library, as root (if the test is) and as a user who is not. What they return is the
-//! same, and so is what is then at the path and around it: names, kinds, modes, owners, attributes, links and contents. Where this library differs,
-//! `differs` says why, and either nothing has changed or what is at the path is the whole new frame. A call that returns an error has
-//! changed nothing, and none leaves a name behind.
+//! Each case is run with the reference and with this library, as root (if the test is) and as a
+//! user who is not. What they return is the same, and so is what is then at the path and around it:
+//! names, kinds, modes, owners, attributes, links and contents. Where this library differs,
+//! `differs` says why, and either nothing has changed or what is at the path is the whole new
+//! frame. A call that returns an error has changed nothing, and none leaves a name behind.
 
 mod attributes;
 mod calls;
@@ -46,7 +48,8 @@ fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Why this library does something else here than the reference, which writes over the bytes of the file.
+/// Why this library does something else here than the reference, which writes over the bytes of the
+/// file.
 fn differs(standing: Nesting, call: &Call, user: User) -> Option<&'static str> {
     if !call.replaces {
         return None;
@@ -98,7 +101,8 @@ impl Done {
         }
     }
 
-    /// What holds where the reference does something else: nothing has changed, or the frame is the new one, and no user has got more rights.
+    /// What holds where the reference does something else: nothing has changed, or the frame is the
+    /// new one, and no user has got more rights.
     fn is_replaced(&self) -> bool {
         let (old, new) = (&self.before["in/path"], &self.after["in/path"]);
         self.rc < 0 || (new.is_frame() && new.has_no_more_rights_than(old))

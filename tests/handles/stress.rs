@@ -1,8 +1,10 @@
-//! Processes of several threads each that append to one locked frame and read it, at once: beside processes of the reference, and
-//! killed at random. Nothing that was acknowledged is lost, nothing is torn, and the frame can be read at the end.
+//! Processes of several threads each that append to one locked frame and read it, at once: beside
+//! processes of the reference, and killed at random. Nothing that was acknowledged is lost, nothing
+//! is torn, and the frame can be read at the end.
 //!
-//! `OXIBLOSC_STRESS` is how many seconds each test takes (2 by default). Processes of the reference are not among those that are
-//! killed: what a process has left in the middle of a change, the reference does not know how to undo.
+//! `OXIBLOSC_STRESS` is how many seconds each test takes (2 by default). Processes of the reference
+//! are not among those that are killed: what a process has left in the middle of a change, the
+//! reference does not know how to undo.
 
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc_testing::data::{Kind, Rng};
@@ -104,7 +106,8 @@ impl SharedSchunk<'_> {
     }
 }
 
-/// Lets one test run at a time: a child must not find a lock of the library held by a thread that it has not.
+/// Lets one test run at a time: a child must not find a lock of the library held by a thread that
+/// it has not.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -157,7 +160,8 @@ fn frame(folder: &Folder, contiguous: bool) -> (PathBuf, PathBuf) {
     (path, log)
 }
 
-/// Checks what is in the frame against what was acknowledged; `unfinished` appends may be there beside that.
+/// Checks what is in the frame against what was acknowledged; `unfinished` appends may be there
+/// beside that.
 fn check(lib: &'static SchunkLib, path: &Path, log: &Path, unfinished: usize) -> usize {
     let name = lib.lib.name;
     let mut schunk = open(lib, path).expect("the frame opens");

@@ -1,8 +1,9 @@
-//! The proof that our headers say what the reference's say. One run of bindgen over either; the Rust that comes out is
-//! cut into items (constants, sizes, offsets, fields, types, signatures), and the items are compared by name.
+//! The proof that our headers say what the reference's say. One run of bindgen over either; the
+//! Rust that comes out is cut into items (constants, sizes, offsets, fields, types, signatures),
+//! and the items are compared by name.
 //!
-//! `OXIBLOSC_REFERENCE` names the reference's `libblosc2.so.9`, with its headers in `../include`; bindgen loads libclang
-//! (`LIBCLANG_PATH`).
+//! `OXIBLOSC_REFERENCE` names the reference's `libblosc2.so.9`, with its headers in `../include`;
+//! bindgen loads libclang (`LIBCLANG_PATH`).
 
 mod typedefs;
 
@@ -146,7 +147,8 @@ fn every_macro_of_the_reference_is_here_and_equal() {
                 their.parameters, our.parameters,
                 "parameters of {name} with {define:?}"
             );
-            // What the others do is compared by what they do: constants above, code in tests/headers/behaviour.c.
+            // What the others do is compared by what they do: constants above, code in
+            // tests/headers/behaviour.c.
             if their.is_plain() {
                 assert_eq!(their.body, our.body, "{name} with {define:?}");
             }

@@ -1,4 +1,5 @@
-//! Programs that read the headers as text while they are built: they find in ours what they find in the reference's.
+//! Programs that read the headers as text while they are built: they find in ours what they find in
+//! the reference's.
 
 use crate::generate;
 use oxiblosc_testing::needs::reference_path;
@@ -99,7 +100,8 @@ fn builders_find_the_version_as_in_the_reference() {
     }
 }
 
-/// The definitions of a number or a text that stand in one line: name and value, as a reader of lines cuts them.
+/// The definitions of a number or a text that stand in one line: name and value, as a reader of
+/// lines cuts them.
 fn values(header: &str) -> BTreeMap<&str, &str> {
     header
         .lines()
@@ -112,7 +114,8 @@ fn values(header: &str) -> BTreeMap<&str, &str> {
         .collect()
 }
 
-/// A header is read by lines and words elsewhere than where we looked, too: each value stands in one line, as in the reference.
+/// A header is read by lines and words elsewhere than where we looked, too: each value stands in
+/// one line, as in the reference.
 #[test]
 fn every_value_is_defined_in_one_line_as_in_the_reference() {
     let Some(library) = reference_path() else {

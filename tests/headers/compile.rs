@@ -1,5 +1,5 @@
-//! Compilers on the headers: each alone and all together, in every dialect, and a program that is compiled against ours
-//! and against the reference's and must print the same.
+//! Compilers on the headers: each alone and all together, in every dialect, and a program that is
+//! compiled against ours and against the reference's and must print the same.
 
 use crate::generate;
 use oxiblosc_testing::needs::{reference_path, skip};
@@ -118,7 +118,8 @@ fn blosc1_names_are_mapped() {
     assert_eq!(text.trim_end().lines().last(), Some(expected));
 }
 
-/// After Blosc 1's own header, ours defines nothing of it again. Enumerators or macros of other values would not pass.
+/// After Blosc 1's own header, ours defines nothing of it again. Enumerators or macros of other
+/// values would not pass.
 #[test]
 fn blosc1_header_may_come_first() {
     let source = scratch("blosc1").join("first.c");
@@ -135,8 +136,9 @@ fn blosc1_header_may_come_first() {
     }
 }
 
-/// One program, with the reference's headers and library and with ours, prints the same: all constants, the default
-/// structs, and what the macros, the inline functions and the texts of errors are.
+/// One program, with the reference's headers and library and with ours, prints the same: all
+/// constants, the default structs, and what the macros, the inline functions and the texts of
+/// errors are.
 #[test]
 fn macros_and_inline_functions_do_what_the_reference_says() {
     let Some(theirs) = reference_path() else {

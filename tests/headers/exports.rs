@@ -1,4 +1,5 @@
-//! The shared library that was built beside this test: it exports the functions of the headers, and nothing else.
+//! The shared library that was built beside this test: it exports the functions of the headers, and
+//! nothing else.
 
 use crate::generate;
 use std::collections::BTreeSet;

@@ -1,6 +1,7 @@
-//! Writes the C headers. cbindgen turns the types, the functions and the integer constants of `src/capi` into C; this
-//! puts each item into its header, joins enumerators that belong together into one `enum`, and sets the hand-written
-//! fragments around them. `src/capi/headers/README.md` tells the rules from the side of who adds an item.
+//! Writes the C headers. cbindgen turns the types, the functions and the integer constants of
+//! `src/capi` into C; this puts each item into its header, joins enumerators that belong together
+//! into one `enum`, and sets the hand-written fragments around them. `src/capi/headers/README.md`
+//! tells the rules from the side of who adds an item.
 
 use cbindgen::{Builder, Config, Language};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,8 @@ struct Header {
     constants: &'static [&'static str],
     /// Files of `types/`.
     types: &'static [&'static str],
-    /// Where several headers share a file: the start of the names of this header's constants, and its types.
+    /// Where several headers share a file: the start of the names of this header's constants, and
+    /// its types.
     only: Option<(&'static str, &'static [&'static str])>,
     /// Whether a function belongs here.
     function: fn(&str) -> bool,
@@ -273,7 +275,8 @@ impl Header {
         let define = macros || constants.iter().any(|(_, constant)| constant.is_text);
         if define {
             for (name, Constant { doc, value, .. }) in constants {
-                // Builders read versions line by line, some with the words of the comment: PyTables' setup.py.
+                // Builders read versions line by line, some with the words of the comment:
+                // PyTables' setup.py.
                 let _ = match doc.lines().collect::<Vec<_>>()[..] {
                     ["/**", text, " */"] if name.contains("_VERSION_") => {
                         let text = text.trim_start_matches(" * ");
@@ -316,7 +319,8 @@ impl Header {
         without_tag_typedefs(&generate(builder, config))
     }
 
-    /// The prototypes, as cbindgen writes them. The types are not shown to it, so that it goes by their names.
+    /// The prototypes, as cbindgen writes them. The types are not shown to it, so that it goes by
+    /// their names.
     fn functions(&self) -> String {
         let mut config = config();
         let mut builder = Builder::new();
@@ -344,7 +348,8 @@ impl Header {
     }
 }
 
-/// A copy of a file of the border in which the attribute `export` is what it becomes, which cbindgen knows.
+/// A copy of a file of the border in which the attribute `export` is what it becomes, which
+/// cbindgen knows.
 fn with_plain_attributes(file: &Path) -> PathBuf {
     let name = file.strip_prefix(root()).expect("a file of ours");
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -357,8 +362,9 @@ fn with_plain_attributes(file: &Path) -> PathBuf {
     copy
 }
 
-/// Takes away the typedefs of names that end in `_s`. The reference has only the tags, and a program that includes its private
-/// headers beside the public ones declares some of these names itself.
+/// Takes away the typedefs of names that end in `_s`. The reference has only the tags, and a
+/// program that includes its private headers beside the public ones declares some of these names
+/// itself.
 fn without_tag_typedefs(types: &str) -> String {
     let is_tag = |name: &str| name.ends_with("_s");
     let mut out = String::new();
@@ -394,7 +400,8 @@ struct Constant {
     is_text: bool,
 }
 
-/// Every constant by its name. cbindgen knows the integers; strings it does not, so that those are read here.
+/// Every constant by its name. cbindgen knows the integers; strings it does not, so that those are
+/// read here.
 fn constant_values() -> BTreeMap<String, Constant> {
     let mut builder = Builder::new();
     let mut values = BTreeMap::new();

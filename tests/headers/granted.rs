@@ -1,5 +1,5 @@
-//! Rules for the sources of the border. `unsafe_granted!` relies on the word of a function's caller, so it stands in functions
-//! whose callers give one. Nothing calls an export.
+//! Rules for the sources of the border. `unsafe_granted!` relies on the word of a function's
+//! caller, so it stands in functions whose callers give one. Nothing calls an export.
 
 use super::generate::{capi, exported_functions, items, rust_files};
 use quote::ToTokens;
@@ -38,8 +38,8 @@ fn only_unsafe_functions_rely_on_their_callers() {
     }
 }
 
-/// Names of exports that are called in some code: an export stops panics and traces errors under its own name, so what several
-/// of them do is a function by itself.
+/// Names of exports that are called in some code: an export stops panics and traces errors under
+/// its own name, so what several of them do is a function by itself.
 fn calls<'e>(code: &impl ToTokens, exports: &'e BTreeSet<String>) -> Vec<&'e String> {
     let code = code.to_token_stream().to_string().replace('(', " ( ");
     let tokens: Vec<_> = code.split_whitespace().collect();

@@ -1,5 +1,6 @@
-//! The C headers in `include/`: that they are what the Rust sources say, that every dialect of C and C++ takes them, and
-//! that what the hand-written fragments do is what the reference's headers do.
+//! The C headers in `include/`: that they are what the Rust sources say, that every dialect of C
+//! and C++ takes them, and that what the hand-written fragments do is what the reference's headers
+//! do.
 
 mod abi;
 mod builders;

@@ -1,4 +1,5 @@
-//! The fuzz targets that read neither chunks nor arrays: damaged frames, data to compress with any parameters, and streams.
+//! The fuzz targets that read neither chunks nor arrays: damaged frames, data to compress with any
+//! parameters, and streams.
 
 use super::mutants::{RESIDENT, number};
 use super::{memory, panics_are_fatal};

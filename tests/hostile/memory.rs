@@ -52,8 +52,9 @@ pub fn peak_of(body: impl FnOnce()) -> usize {
     PEAK.load(Relaxed).saturating_sub(before)
 }
 
-/// The most memory that the process ever held, in bytes; C libraries and a sanitizer's own included. The system sums up counters of each
-/// processor approximately, so that a later number may be a little lower.
+/// The most memory that the process ever held, in bytes; C libraries and a sanitizer's own
+/// included. The system sums up counters of each processor approximately, so that a later number
+/// may be a little lower.
 pub fn resident_peak() -> usize {
     // SAFETY: a struct of numbers, filled in by the call.
     unsafe {

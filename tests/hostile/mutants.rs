@@ -11,7 +11,8 @@ use oxiblosc_testing::fuzz::targets::{self, MASK, OPTIONS, POSTFILTER, REPAIR};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// The most memory that the process may hold at any time, with the 256 MiB of freed memory that AddressSanitizer keeps.
+/// The most memory that the process may hold at any time, with the 256 MiB of freed memory that
+/// AddressSanitizer keeps.
 pub const RESIDENT: usize = 768 << 20;
 /// Longer than any chunk may take, even on a busy machine under a sanitizer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -149,9 +150,9 @@ fn mutant(seeds: &[Seed], index: usize) -> (Vec<u8>, &str) {
     (input, &seed.name)
 }
 
-/// The most bytes that an input may make the library, and the fuzz targets around it, allocate: buffers for the data that
-/// the header claims (as far as the targets follow it), for the blocks on their way through the filters of two workers,
-/// and for a postfilter's four blocks each.
+/// The most bytes that an input may make the library, and the fuzz targets around it, allocate:
+/// buffers for the data that the header claims (as far as the targets follow it), for the blocks on
+/// their way through the filters of two workers, and for a postfilter's four blocks each.
 fn justified(input: &[u8]) -> usize {
     const CLAIM: usize = 8 << 20;
     let nbytes = match ChunkHeader::parse(&input[OPTIONS..]) {
@@ -248,12 +249,14 @@ fn mutated_chunks() {
     assert!(resident < RESIDENT, "{resident} bytes were resident");
 }
 
-/// Chunks of a few bytes that claim two gigabytes: no function takes that memory before it sees that the data are not there.
+/// Chunks of a few bytes that claim two gigabytes: no function takes that memory before it sees
+/// that the data are not there.
 #[test]
 fn claims_that_nothing_stands_behind() {
     let _alone = memory::alone();
     let mut seeds = seeds::all();
-    // A few bytes do stand for a block of any size where they are a run, or where a program's own codec says so.
+    // A few bytes do stand for a block of any size where they are a run, or where a program's own
+    // codec says so.
     seeds.retain(|seed| !seed.name.ends_with("runs") && !seed.name.starts_with("200"));
     let before = memory::resident_peak();
     let mut refused = 0;

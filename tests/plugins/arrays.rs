@@ -1,5 +1,5 @@
-//! Arrays in 1 to 4 dimensions through every codec and filter: the frames that both libraries write, and what each reads
-//! in the other's.
+//! Arrays in 1 to 4 dimensions through every codec and filter: the frames that both libraries
+//! write, and what each reads in the other's.
 
 use blosc2::capi::constants::*;
 use blosc2::capi::types::blosc2_cparams;
@@ -238,7 +238,8 @@ pub fn spec(shape: &Shape, pipeline: Pipeline, typesize: i32, nthreads: i16) -> 
     }
 }
 
-/// Whether a filter leaves part of a block as it found its buffer, in the reference: what is left over at the end.
+/// Whether a filter leaves part of a block as it found its buffer, in the reference: what is left
+/// over at the end.
 fn leaves_rest(pipeline: Pipeline, shape: &Shape, typesize: i32) -> bool {
     let block: i32 = shape.blocks.iter().product::<i32>() * typesize;
     pipeline.filters.iter().any(|(id, meta)| {
@@ -274,7 +275,8 @@ fn one(report: &mut Report, libs: [&'static B2ndLib; 2], spec: &Spec, data: &[u8
         (Ok(ours), Ok(theirs)) => (ours, theirs),
         (ours, theirs) => {
             let codes = (ours.err(), theirs.err());
-            // The reference's ZFP writes beyond a buffer that is a little smaller than the block, and says so afterwards.
+            // The reference's ZFP writes beyond a buffer that is a little smaller than the block,
+            // and says so afterwards.
             let is_zfp = (33..=35).contains(&spec.cparams.compcode);
             if codes == (None, Some(-1)) && is_zfp {
                 return report.note("refused by the reference alone");
@@ -303,7 +305,8 @@ fn one(report: &mut Report, libs: [&'static B2ndLib; 2], spec: &Spec, data: &[u8
     report.check(same(&mine, &single), "bytes of several threads", || {
         format!("{which}: {}", difference(&mine, &single))
     });
-    // Where the reference has one thread it gives up on a block that fits, if not in the worst case.
+    // Where the reference has one thread it gives up on a block that fits, if not in the worst
+    // case.
     let smaller = single.len() < other.len();
     if smaller {
         report.note("smaller than the reference's");

@@ -1,7 +1,8 @@
-//! What users plug in: codecs, filters, prefilters, postfilters, tuners, threads. Both libraries call them with the same
-//! arguments, and return what they make of their answers.
+//! What users plug in: codecs, filters, prefilters, postfilters, tuners, threads. Both libraries
+//! call them with the same arguments, and return what they make of their answers.
 //!
-//! Each call is recorded; the records of a run are compared as sets, since threads take blocks in any order.
+//! Each call is recorded; the records of a run are compared as sets, since threads take blocks in
+//! any order.
 
 mod codecs;
 mod functions;
@@ -42,7 +43,8 @@ fn with_both(name: &str, test: impl FnOnce(&mut Report, [&'static Lib; 2])) {
     report.finish(name);
 }
 
-/// Runs `work` with each library, while the callbacks return `answer`, and compares what it returns and what the callbacks saw.
+/// Runs `work` with each library, while the callbacks return `answer`, and compares what it returns
+/// and what the callbacks saw.
 fn compare(
     report: &mut Report,
     what: &str,

@@ -1,4 +1,5 @@
-//! Filters that need no array, in chunks: the same bytes and codes as the reference's, whatever the sizes are.
+//! Filters that need no array, in chunks: the same bytes and codes as the reference's, whatever the
+//! sizes are.
 
 use blosc2::capi::constants::*;
 use oxiblosc_testing::abi::*;
@@ -57,8 +58,8 @@ fn chunks_are_the_same_both_ways() {
             for typesize in [1, 2, 3, 4, 8, 16, 200] {
                 for filters in filters() {
                     for blocksize in [0, 4096, 10_000] {
-                        // A block of a size that is no multiple of the typesize is one that the reference
-                        // loses bytes of.
+                        // A block of a size that is no multiple of the typesize is one that the
+                        // reference loses bytes of.
                         let blocksize = blocksize / typesize * typesize;
                         if blocksize > nbytes as i32 {
                             continue;
@@ -122,7 +123,8 @@ fn without_an_array_what_needs_one_is_refused() {
     };
     let src = Kind::NoisyFloat32.bytes(40_000, 3);
     let mut report = Report::default();
-    // The reference's filters for arrays read a super-chunk that is not there; its codecs say that they need one.
+    // The reference's filters for arrays read a super-chunk that is not there; its codecs say that
+    // they need one.
     for (codec, filter) in [(32, 0), (33, 0), (34, 0), (35, 0), (LZ4, 32), (LZ4, 33)] {
         let mut cparams = CParams {
             compcode: codec,

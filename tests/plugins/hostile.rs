@@ -1,4 +1,5 @@
-//! Damaged streams, frames and metalayers through every codec and filter of ours: nothing but an error may come of it.
+//! Damaged streams, frames and metalayers through every codec and filter of ours: nothing but an
+//! error may come of it.
 
 use crate::arrays::{ITEMS, SHAPES, Shape, items, pipelines, spec};
 use oxiblosc_testing::b2nd::our_arrays;
@@ -41,7 +42,8 @@ fn number(name: &str, default: u64) -> u64 {
     text.and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Damages a frame: some bytes anywhere, some in the front where the metalayer is, some in it alone.
+/// Damages a frame: some bytes anywhere, some in the front where the metalayer is, some in it
+/// alone.
 fn damage(frame: &mut Vec<u8>, rng: &mut Rng) {
     let front = frame.len().min(200);
     let meta = frame.windows(4).position(|name| name == b"b2nd");
@@ -175,7 +177,8 @@ fn block_shapes_that_lie_are_refused() {
     assert!(refused > 200, "{refused}");
 }
 
-/// Damages an input of the fuzz target of these codecs and filters, in a few places behind its front.
+/// Damages an input of the fuzz target of these codecs and filters, in a few places behind its
+/// front.
 fn damaged_input(seeds: &[Vec<u8>], n: u64) -> Vec<u8> {
     let mut rng = Rng(mix(n ^ 0xfeed));
     let mut input = seeds[rng.below(seeds.len())].clone();

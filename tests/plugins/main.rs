@@ -1,8 +1,9 @@
 //! Registered codecs and filters: ours beside the reference, both ways, and damaged input.
 //!
-//! `OXIBLOSC_HOSTILE_PLUGINS` is the number of damaged frames (2,000 by default), of damaged streams there are ten times as many,
-//! `OXIBLOSC_HOSTILE_PLUGINS_FIRST` that of the first: the same number always gives the same bytes.
-//! With `OXIBLOSC_MATRIX=full` arrays are made in all ways, instead of in a fourth of them.
+//! `OXIBLOSC_HOSTILE_PLUGINS` is the number of damaged frames (2,000 by default), of damaged
+//! streams there are ten times as many, `OXIBLOSC_HOSTILE_PLUGINS_FIRST` that of the first: the
+//! same number always gives the same bytes. With `OXIBLOSC_MATRIX=full` arrays are made in all
+//! ways, instead of in a fourth of them.
 
 oxiblosc_testing::panics_are_fatal!();
 
@@ -16,7 +17,8 @@ mod python;
 mod registry;
 mod tuners;
 
-/// One test of this program in a process of its own, with the same library. It knows by the variable that it is the child.
+/// One test of this program in a process of its own, with the same library. It knows by the
+/// variable that it is the child.
 fn again(test: &str, variable: &str, value: &str) -> std::process::Command {
     let mut child = oxiblosc_testing::own_process::again(test);
     child

@@ -1,7 +1,9 @@
-//! Plugins as they come from PyPI: the same image stacks through both libraries, in processes of their own.
+//! Plugins as they come from PyPI: the same image stacks through both libraries, in processes of
+//! their own.
 //!
-//! `OXIBLOSC_PLUGIN_PYTHON` names the Python of an environment with `blosc2-grok`, `blosc2-htj2k`, `blosc2-openhtj2k`,
-//! `blosc2-openzl` and `blosc2-j2k`; without it there is nothing to load, and the test is skipped.
+//! `OXIBLOSC_PLUGIN_PYTHON` names the Python of an environment with `blosc2-grok`, `blosc2-htj2k`,
+//! `blosc2-openhtj2k`, `blosc2-openzl` and `blosc2-j2k`; without it there is nothing to load, and
+//! the test is skipped.
 
 use crate::{again, succeeds};
 use blosc2::capi::constants::*;
@@ -17,7 +19,8 @@ const PYTHON: &str = "OXIBLOSC_PLUGIN_PYTHON";
 /// Tells a child which library it is to use, and the folder for its results.
 const CHILD: &str = "OXIBLOSC_TEST_PLUGIN_CHILD";
 
-/// A codec, and what its plugin wants: the size of an item, and the lengths of a stack and of one image.
+/// A codec, and what its plugin wants: the size of an item, and the lengths of a stack and of one
+/// image.
 struct Plugin {
     name: &'static str,
     compcode: i32,

@@ -1,4 +1,5 @@
-//! How Python is asked for a plugin: no code beside a file runs, and a thread that waits for one plugin does not make others wait.
+//! How Python is asked for a plugin: no code beside a file runs, and a thread that waits for one
+//! plugin does not make others wait.
 
 use crate::{again, succeeds};
 use oxiblosc_testing::abi::CParams;

@@ -1,5 +1,5 @@
-//! The whole life of a tuner that was begun: both libraries call the same functions in the same order, and do what these
-//! set.
+//! The whole life of a tuner that was begun: both libraries call the same functions in the same
+//! order, and do what these set.
 
 use blosc2::capi::context::Context as Fields;
 use core::ffi::{c_int, c_void};
@@ -46,8 +46,8 @@ extern "C" fn next_blocksize(_: *mut Context) -> c_int {
     called("next_blocksize".to_owned())[0]
 }
 
-/// Chooses another codec and level for each chunk. Not another block size: the reference would write the one before into
-/// the header.
+/// Chooses another codec and level for each chunk. Not another block size: the reference would
+/// write the one before into the header.
 extern "C" fn next_cparams(ctx: *mut Context) -> c_int {
     let fields = fields(ctx);
     let turn = STATE.lock().map_or(0, |state| state.calls.len()) as c_int;

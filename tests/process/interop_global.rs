@@ -1,5 +1,5 @@
-//! The calls that work on the library's own state (`blosc1_*`, `blosc2_compress` and the setters) and the environment
-//! variables that override them, ours against the reference.
+//! The calls that work on the library's own state (`blosc1_*`, `blosc2_compress` and the setters)
+//! and the environment variables that override them, ours against the reference.
 //!
 //! One test: the environment and that state belong to the whole process.
 
@@ -26,7 +26,8 @@ fn state(lib: &Lib) -> String {
     }
 }
 
-/// Compresses through `blosc1_compress` and `blosc2_compress`: the headers and codes of both, and the state after each.
+/// Compresses through `blosc1_compress` and `blosc2_compress`: the headers and codes of both, and
+/// the state after each.
 fn compress(
     lib: &'static Lib,
     clevel: c_int,
@@ -258,7 +259,8 @@ fn environment(report: &mut Report, libs: [&'static Lib; 2], src: &[u8]) {
     for nolock in [false, true] {
         for (variable, values) in VARIABLES {
             for value in values {
-                // SAFETY: this is the only test of its process, and the libraries' threads read no environment.
+                // SAFETY: this is the only test of its process, and the libraries' threads read no
+                // environment.
                 unsafe {
                     if nolock {
                         std::env::set_var("BLOSC_NOLOCK", "1");
@@ -285,7 +287,8 @@ fn environment(report: &mut Report, libs: [&'static Lib; 2], src: &[u8]) {
     }
 }
 
-/// The state is there again after the library was taken down, and two buffers of a global call may not share one.
+/// The state is there again after the library was taken down, and two buffers of a global call may
+/// not share one.
 fn destroyed(report: &mut Report, libs: [&'static Lib; 2], src: &[u8]) {
     same(report, "destroy and init", libs, |lib| {
         let mut told = String::new();

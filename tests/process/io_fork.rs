@@ -1,4 +1,5 @@
-//! A lock that was open before a `fork`. A process of its own, with one test: only the thread that forks lives on.
+//! A lock that was open before a `fork`. A process of its own, with one test: only the thread that
+//! forks lives on.
 
 use oxiblosc_base::memory::CStrBuf;
 use oxiblosc_io::file::Filesystem;
@@ -14,7 +15,8 @@ use std::time::Duration;
 /// Runs `work` in a child, and gives the end of a pipe that it writes to.
 fn in_child(work: impl FnOnce(File)) -> File {
     let mut ends = [0; 2];
-    // SAFETY: both ends are used by one process each; the child ends here, without running anybody's destructors.
+    // SAFETY: both ends are used by one process each; the child ends here, without running
+    // anybody's destructors.
     unsafe {
         assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
         let (reading, writing) = (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]));
@@ -30,7 +32,8 @@ fn in_child(work: impl FnOnce(File)) -> File {
     }
 }
 
-/// A process that has forked is killed while it has a lock, and its child lives on: the lock is free.
+/// A process that has forked is killed while it has a lock, and its child lives on: the lock is
+/// free.
 fn a_lock_ends_with_its_process(take: impl Fn(), is_free: impl Fn() -> bool, open: impl Fn()) {
     let mut ready = in_child(|mut say| {
         open();

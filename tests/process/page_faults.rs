@@ -1,5 +1,5 @@
-//! Repeated reads and small writes use the same memory again. If `malloc` returned it to the system after each call, the page faults of the next
-//! call could take longer than its work.
+//! Repeated reads and small writes use the same memory again. If `malloc` returned it to the system
+//! after each call, the page faults of the next call could take longer than its work.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 use blosc2::capi::types::blosc2_cparams;
@@ -12,7 +12,8 @@ const SHAPE: [i64; 3] = [100, 200, 100];
 const ITEM: usize = 8;
 /// How often each call is made before its page faults are counted, and in each count.
 const CALLS: [u8; 2] = [10, 40];
-/// More page faults for each call than this mean that it gets memory from the system. A compressed block has some 28 pages.
+/// More page faults for each call than this mean that it gets memory from the system. A compressed
+/// block has some 28 pages.
 const MOST: i64 = 8;
 
 /// How many page faults the process has had that needed no input.
@@ -54,7 +55,8 @@ fn check(what: &str, mut call: impl FnMut(u8)) {
 #[test]
 fn repeated_calls_get_no_memory_from_the_system() {
     oxiblosc_testing::own_process!();
-    // The defaults of glibc. To set them keeps them from rising when large memory is freed, as in this test.
+    // The defaults of glibc. To set them keeps them from rising when large memory is freed, as in
+    // this test.
     for param in [libc::M_TRIM_THRESHOLD, libc::M_MMAP_THRESHOLD] {
         // SAFETY: it takes any numbers.
         assert_eq!(unsafe { libc::mallopt(param, 128 << 10) }, 1);

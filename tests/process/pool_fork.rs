@@ -37,7 +37,8 @@ fn meets(nthreads: usize) -> bool {
 
 /// Forks; the child's exit status is whether `task` held there.
 fn fork(task: impl FnOnce() -> bool) -> libc::pid_t {
-    // SAFETY: the child calls nothing but the library and `_exit`; the C library keeps its allocator usable there.
+    // SAFETY: the child calls nothing but the library and `_exit`; the C library keeps its
+    // allocator usable there.
     unsafe {
         let child = libc::fork();
         assert!(child >= 0, "fork failed");
@@ -130,7 +131,8 @@ fn fewer_threads_than_wanted_do_the_work() {
             .unwrap()
             .parse()
             .unwrap();
-        // Room for small things, not for a stack. (A few stacks of the parent's threads can be used again.)
+        // Room for small things, not for a stack. (A few stacks of the parent's threads can be used
+        // again.)
         let tight = libc::rlimit {
             rlim_cur: pages * 4096 + (4 << 20),
             rlim_max: libc::RLIM_INFINITY,
@@ -148,8 +150,8 @@ fn fewer_threads_than_wanted_do_the_work() {
     assert!(succeeded(fork(task)));
 }
 
-/// As a user's prefilter might: the child gives up on the job with an error instead of waiting for helpers that are not
-/// there, and can then run jobs of its own.
+/// As a user's prefilter might: the child gives up on the job with an error instead of waiting for
+/// helpers that are not there, and can then run jobs of its own.
 #[test]
 fn forks_inside_a_job_on_the_caller() {
     oxiblosc_testing::own_process!();
@@ -187,7 +189,8 @@ fn forks_inside_a_job_on_the_caller() {
     assert!(succeeded(child));
 }
 
-/// The helper's thread is the only one of such a child; when it lets it return from the job, the process ends.
+/// The helper's thread is the only one of such a child; when it lets it return from the job, the
+/// process ends.
 #[test]
 fn forks_inside_a_job_on_a_helper() {
     oxiblosc_testing::own_process!();

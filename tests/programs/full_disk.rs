@@ -1,7 +1,9 @@
-//! A function that cannot write says so, with the reference's code: every function that changes a frame in a file, a directory and a map is called
-//! when nothing more can be written. None ends the process by a signal that the system sends for such a write.
+//! A function that cannot write says so, with the reference's code: every function that changes a
+//! frame in a file, a directory and a map is called when nothing more can be written. None ends the
+//! process by a signal that the system sends for such a write.
 //!
-//! The calls are in C (`calls.c`), compiled here against our headers; the reference is put in front of our library.
+//! The calls are in C (`calls.c`), compiled here against our headers; the reference is put in front
+//! of our library.
 
 use oxiblosc_testing::c_driver;
 use oxiblosc_testing::folder::{Folder, without_syncs};
@@ -86,7 +88,8 @@ fn writes_that_fail_are_reported() {
     assert_eq!(ours.len(), theirs.len());
     let mut alike = 0;
     for ((call, ours), (_, theirs)) in ours.iter().zip(&theirs) {
-        // The reference dies where a map that is only read is changed, and does not look whether a shape was written.
+        // The reference dies where a map that is only read is changed, and does not look whether a
+        // shape was written.
         let lost = theirs == "died" || (call.ends_with("shrink_within") && theirs == "0");
         assert!(
             lost || ours == theirs,

@@ -1,4 +1,5 @@
-//! Programs in C that call every function: without memory, with null pointers, on a full disk, and at random.
+//! Programs in C that call every function: without memory, with null pointers, on a full disk, and
+//! at random.
 
 oxiblosc_testing::panics_are_fatal!();
 

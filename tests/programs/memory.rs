@@ -1,9 +1,11 @@
-//! Lack of memory is an answer, not the end: every public function, with each allocation failing in turn and with all
-//! failing from each on, returns `BLOSC2_ERROR_MEMORY_ALLOC` or NULL and leaves everything as it was, or does without.
+//! Lack of memory is an answer, not the end: every public function, with each allocation failing in
+//! turn and with all failing from each on, returns `BLOSC2_ERROR_MEMORY_ALLOC` or NULL and leaves
+//! everything as it was, or does without.
 //!
-//! The cases are in C, compiled here against our headers together with an allocator that fails where it is told to; each
-//! runs in a process of its own. Here a few allocations of each case fail; `OXIBLOSC_OOM=full` has all of them fail, and
-//! `OXIBLOSC_OOM_CASE=name` runs the cases whose names contain `name` alone.
+//! The cases are in C, compiled here against our headers together with an allocator that fails
+//! where it is told to; each runs in a process of its own. Here a few allocations of each case
+//! fail; `OXIBLOSC_OOM=full` has all of them fail, and `OXIBLOSC_OOM_CASE=name` runs the cases
+//! whose names contain `name` alone.
 
 use oxiblosc_testing::c_driver;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,14 @@
-//! A null pointer kills no program: every public function is called with each of its pointers null in turn, in a process of its own
-//! each. Where the reference survives, the return code is the reference's.
+//! A null pointer kills no program: every public function is called with each of its pointers null
+//! in turn, in a process of its own each. Where the reference survives, the return code is the
+//! reference's.
 //!
-//! The same calls, with no pointer null, are made on a thread that is to be cancelled, and in a process that has closed its standard streams:
-//! neither changes what they return, and no file is opened as one of those streams (`standard_streams.c`).
-//! Scenes take turns in that; with `OXIBLOSC_FAULTS=full` each meets both.
+//! The same calls, with no pointer null, are made on a thread that is to be cancelled, and in a
+//! process that has closed its standard streams: neither changes what they return, and no file is
+//! opened as one of those streams (`standard_streams.c`). Scenes take turns in that; with
+//! `OXIBLOSC_FAULTS=full` each meets both.
 //!
-//! The calls are in C (`calls.c`), compiled here against our headers; the reference is put in front of our library.
+//! The calls are in C (`calls.c`), compiled here against our headers; the reference is put in front
+//! of our library.
 
 use oxiblosc_testing::c_driver;
 use oxiblosc_testing::library::program_with;
@@ -22,7 +25,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where the super-chunk and the array of the calls are, and how their contexts are set up: as numbered in `calls.c`.
+/// Where the super-chunk and the array of the calls are, and how their contexts are set up: as
+/// numbered in `calls.c`.
 const SCENES: [&str; 7] = [
     "in memory",
     "in a frame",
@@ -33,7 +37,8 @@ const SCENES: [&str; 7] = [
     "with prefilter and postfilter",
 ];
 
-/// Makes all calls of a scene, or those without a null pointer in the way that is named, with another library in front of ours if there is one.
+/// Makes all calls of a scene, or those without a null pointer in the way that is named, with
+/// another library in front of ours if there is one.
 fn results(
     driver: &Path,
     folder: &Path,

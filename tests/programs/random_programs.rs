@@ -1,12 +1,15 @@
-//! Random programs of calls on chunks, super-chunks and arrays give the same results and return codes in both libraries, and each library
-//! reads what the other left on disk.
+//! Random programs of calls on chunks, super-chunks and arrays give the same results and return
+//! codes in both libraries, and each library reads what the other left on disk.
 //!
-//! The programs are in C, compiled here against our headers; the reference is put in front of our library. Each runs in a process of its own.
-//! What a program says is compared line by line up to the first line that differs. There the reference may have died, or read bytes that
-//! the program knows to be wrong, or failed where it must not (`WRONG`). Programs avoid what `docs/compatibility.md` says of the reference.
+//! The programs are in C, compiled here against our headers; the reference is put in front of our
+//! library. Each runs in a process of its own. What a program says is compared line by line up to
+//! the first line that differs. There the reference may have died, or read bytes that the program
+//! knows to be wrong, or failed where it must not (`WRONG`). Programs avoid what
+//! `docs/compatibility.md` says of the reference.
 //!
-//! `OXIBLOSC_PROGRAMS` is the number of programs (400 by default), `OXIBLOSC_PROGRAMS_FIRST` the number of the first: the same number always
-//! gives the same program. `OXIBLOSC_PROGRAMS_KIND` is the kind of all of them, by its name in `programs.c`.
+//! `OXIBLOSC_PROGRAMS` is the number of programs (400 by default), `OXIBLOSC_PROGRAMS_FIRST` the
+//! number of the first: the same number always gives the same program. `OXIBLOSC_PROGRAMS_KIND` is
+//! the kind of all of them, by its name in `programs.c`.
 
 use oxiblosc_testing::c_driver;
 use oxiblosc_testing::folder::{Folder, without_syncs};
@@ -83,7 +86,8 @@ fn ended(log: &[String]) -> bool {
     log.last().is_some_and(|line| line == "end: 0")
 }
 
-/// What is wrong with the library's log; none if it is like the reference's as far as that one goes.
+/// What is wrong with the library's log; none if it is like the reference's as far as that one
+/// goes.
 fn difference(ours: &[String], theirs: &[String]) -> Option<String> {
     if !ended(ours) {
         let last = &ours[ours.len().saturating_sub(3)..];
@@ -147,7 +151,8 @@ fn programs_do_the_same_with_both_libraries() {
     let alike: Vec<u64> = alike.copied().collect();
     for (folder, whose) in folders.iter().zip(["our frames", "the reference's frames"]) {
         let read = libraries.map(|library| programs.logs("read", folder, library));
-        // Where the reference did something else, its frames may be damaged, and ours are such as it never makes.
+        // Where the reference did something else, its frames may be damaged, and ours are such as
+        // it never makes.
         compare(whose, &read[0], &read[1], &|number| {
             !alike.contains(&number)
         });

@@ -1,5 +1,5 @@
-//! The API for Rust programs against the C libraries: the same data and parameters give the same bytes, what one writes the
-//! others read, and threads may share what they have.
+//! The API for Rust programs against the C libraries: the same data and parameters give the same
+//! bytes, what one writes the others read, and threads may share what they have.
 
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc::schunk::chunks::Position as At;
@@ -133,7 +133,8 @@ fn frames_have_the_bytes_that_c_programs_write() {
             made.vlmeta_add(c"more", b"content");
             drop(made);
             let (rust, c) = (fs::read(&path).unwrap(), fs::read(&other).unwrap());
-            // The header records the threads, of which the super-chunk of Rust has two to decompress.
+            // The header records the threads, of which the super-chunk of Rust has two to
+            // decompress.
             let same = rust.iter().zip(&c).filter(|(a, b)| a == b).count();
             assert_eq!((rust.len(), same + 1), (c.len(), c.len()), "{what}");
         }

@@ -10,7 +10,8 @@ use oxiblosc_testing::rust_arrays::{CUT, layout, make, storage};
 /// A call of a function of an array, and its name.
 type Call = (&'static str, fn(&Array));
 
-/// A program or another process may write anything into the metalayer of an array. Every function then works or returns an error.
+/// A program or another process may write anything into the metalayer of an array. Every function
+/// then works or returns an error.
 #[test]
 fn no_metalayer_makes_an_array_panic() {
     oxiblosc_testing::own_process!();
@@ -123,8 +124,8 @@ fn copies_into_files_need_little_memory() {
     }
 }
 
-/// An array of very many chunks without bytes is changed at the cost of what is there: each change needs the memory of the chunks that have bytes,
-/// and of a compressed index.
+/// An array of very many chunks without bytes is changed at the cost of what is there: each change
+/// needs the memory of the chunks that have bytes, and of a compressed index.
 #[test]
 fn very_many_chunks_without_bytes_are_changed() {
     oxiblosc_testing::own_process!();

@@ -1,5 +1,6 @@
-//! Arrays of Rust programs take the same steps as those of C programs, in every place: the same items come out, and what is refused there
-//! is refused here. (`tests/arrays/b2nd_model` compares those of C programs with the reference's.)
+//! Arrays of Rust programs take the same steps as those of C programs, in every place: the same
+//! items come out, and what is refused there is refused here. (`tests/arrays/b2nd_model` compares
+//! those of C programs with the reference's.)
 
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc::{

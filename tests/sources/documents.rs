@@ -1,4 +1,5 @@
-//! What the documents name is there: files and folders of the repository, pages that are linked to, and the map of the sources.
+//! What the documents name is there: files and folders of the repository, pages that are linked to,
+//! and the map of the sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -94,13 +95,7 @@ fn what_documents_name_is_there() {
 }
 
 /// What needs no words.
-const NOT_ON_THE_MAP: [&str; 5] = [
-    "lib.rs",
-    "tests.rs",
-    "tests/",
-    "model.rs",
-    "reference.rs",
-];
+const NOT_ON_THE_MAP: [&str; 5] = ["lib.rs", "tests.rs", "tests/", "model.rs", "reference.rs"];
 
 /// The files and folders of a folder, by name.
 fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
@@ -211,7 +206,8 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The core knows nothing of C: `#![forbid(unsafe_code)]` does not say that, since safe code may hold and return pointers.
+/// The core knows nothing of C: `#![forbid(unsafe_code)]` does not say that, since safe code may
+/// hold and return pointers.
 #[test]
 fn the_core_has_no_types_of_c() {
     let mut files = Vec::new();
@@ -256,7 +252,8 @@ fn figures_are_those_that_were_measured() {
     assert!(checked.status.success(), "{said}");
 }
 
-/// Of each `<text>` of a picture: what it says, and the box that it fits in with any common font: left, top, right, bottom.
+/// Of each `<text>` of a picture: what it says, and the box that it fits in with any common font:
+/// left, top, right, bottom.
 fn labels(svg: &str) -> Vec<(String, [f64; 4])> {
     let attribute = |element: &str, name: &str| {
         between(element, &format!(" {name}=\""), '"')

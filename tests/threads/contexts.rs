@@ -1,6 +1,6 @@
-//! Several threads of a program at once, each with contexts of its own, which share worker threads: what they get is what
-//! one thread gets alone. Meant to be run under ThreadSanitizer too (CONTRIBUTING.md says how), where `OXIBLOSC_ROUNDS`
-//! may ask for fewer rounds.
+//! Several threads of a program at once, each with contexts of its own, which share worker threads:
+//! what they get is what one thread gets alone. Meant to be run under ThreadSanitizer too
+//! (CONTRIBUTING.md says how), where `OXIBLOSC_ROUNDS` may ask for fewer rounds.
 
 use blosc2::capi::blosc2_compress_ctx;
 use blosc2::capi::context::*;
@@ -24,7 +24,8 @@ fn rounds() -> usize {
     asked.map_or(20, |rounds| rounds.parse().expect("a number of rounds"))
 }
 
-/// Runs `body` on four threads, for caller 0 to 3. They are joined one by one: that is what ThreadSanitizer sees.
+/// Runs `body` on four threads, for caller 0 to 3. They are joined one by one: that is what
+/// ThreadSanitizer sees.
 fn four_callers(body: impl Fn(usize) + Sync) {
     thread::scope(|scope| {
         let body = &body;
@@ -200,7 +201,8 @@ fn free_keys() -> usize {
     keys.len()
 }
 
-/// A plugin with the static library in it, which is loaded and unloaded more often than the process has keys.
+/// A plugin with the static library in it, which is loaded and unloaded more often than the process
+/// has keys.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_unloaded_library_gives_its_key_back() {

@@ -1,9 +1,12 @@
-//! Functions of the program's that use the frame of the operation which calls them, through another handle, beside threads and a process
-//! that change it: no thread waits for ever, and where handles keep each other out by a lock file, what such a function reads is there.
+//! Functions of the program's that use the frame of the operation which calls them, through another
+//! handle, beside threads and a process that change it: no thread waits for ever, and where handles
+//! keep each other out by a lock file, what such a function reads is there.
 //!
-//! Each case runs in a process of its own, which ends after a time. It stands for one way in which threads could wait for each other in a
-//! circle: what the operation is, what the function does within it, and through which handle the frame is changed meanwhile. One case in
-//! seven is run, and those that are the most likely to end in a circle; `OXIBLOSC_CIRCLES=full` runs all, in three minutes.
+//! Each case runs in a process of its own, which ends after a time. It stands for one way in which
+//! threads could wait for each other in a circle: what the operation is, what the function does
+//! within it, and through which handle the frame is changed meanwhile. One case in seven is run,
+//! and those that are the most likely to end in a circle; `OXIBLOSC_CIRCLES=full` runs all, in
+//! three minutes.
 
 use blosc2::capi::context::{blosc2_create_cctx, blosc2_create_dctx, blosc2_free_ctx};
 use blosc2::capi::registry::blosc2_register_filter;
@@ -39,7 +42,8 @@ const NAME: &CStr = c"name";
 enum Outer {
     /// Reading: a postfilter.
     Read,
-    /// A change that has the frame locked already: a prefilter, which is told the number of its chunk.
+    /// A change that has the frame locked already: a prefilter, which is told the number of its
+    /// chunk.
     Change,
     /// A change that locks it later: a filter.
     Prepare,
@@ -61,7 +65,8 @@ enum Beside {
     Inner,
     Third,
     Process,
-    /// A thread that does the same with the two handles the other way round, and one that changes the frame through a third.
+    /// A thread that does the same with the two handles the other way round, and one that changes
+    /// the frame through a third.
     Crosswise,
 }
 
@@ -248,7 +253,8 @@ impl Case {
         all
     }
 
-    /// Whether two threads each read one handle and need the other's: these find locks that are kept during a wait, and are always run.
+    /// Whether two threads each read one handle and need the other's: these find locks that are
+    /// kept during a wait, and are always run.
     fn is_tight(self) -> bool {
         let reads = self.outer == Outer::Read && self.beside == Beside::Crosswise;
         reads && self.locking && self.nthreads == 1
@@ -257,7 +263,8 @@ impl Case {
     /// A handle whose operations call the function.
     fn calling(self) -> *mut blosc2_schunk {
         let schunk = open();
-        // SAFETY: the contexts are the handle's, and are replaced as programs do it; what their parameters point to stays.
+        // SAFETY: the contexts are the handle's, and are replaced as programs do it; what their
+        // parameters point to stays.
         unsafe {
             let mut preparams: blosc2_prefilter_params = std::mem::zeroed();
             preparams.user_data = schunk.cast();
@@ -396,7 +403,8 @@ impl Case {
             return Ok(());
         }
         let (worst, took) = (WORST.load(Ordering::SeqCst), since.elapsed());
-        // Two changes in preparation, each of which wants the other's handle to read what a third changed: one has to give up.
+        // Two changes in preparation, each of which wants the other's handle to read what a third
+        // changed: one has to give up.
         if self.outer == Outer::Prepare && self.beside == Beside::Crosswise && worst == LOCK {
             return Ok(());
         }

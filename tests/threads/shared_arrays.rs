@@ -1,5 +1,5 @@
-//! One thread changes the shape of an array, or fills a super-chunk, while others read and copy it: they see it before or after each
-//! change, and a copy is of one state.
+//! One thread changes the shape of an array, or fills a super-chunk, while others read and copy it:
+//! they see it before or after each change, and a copy is of one state.
 //!
 //! `OXIBLOSC_ROUNDS` says how many changes each test makes (200 by default).
 
@@ -60,7 +60,8 @@ fn array(contiguous: bool) -> AssertSync<Array> {
     AssertSync(made.expect("an array"))
 }
 
-/// Runs `reads` on several threads, each with its number and that of the turn, until `changes` has come to its end.
+/// Runs `reads` on several threads, each with its number and that of the turn, until `changes` has
+/// come to its end.
 fn beside<E: Send + std::fmt::Debug>(
     readers: usize,
     reads: impl Fn(usize) -> Result<(), E> + Sync,
@@ -169,7 +170,8 @@ fn check(copy: &Array) -> Result<(), String> {
     look(copy, 0)
 }
 
-/// Large metalayers, which take long to copy, so that a change comes in where a copy is not of one state.
+/// Large metalayers, which take long to copy, so that a change comes in where a copy is not of one
+/// state.
 const LARGE: usize = 1 << 20;
 const NAMES: [&[u8]; 3] = [b"one", b"two", b"three"];
 

@@ -1,7 +1,9 @@
-//! Threads that use one handle: readers see the state before or after each change, never a mixture; functions of the program's
-//! may use the super-chunk that they are called for; and the lock between processes counts threads rightly.
+//! Threads that use one handle: readers see the state before or after each change, never a mixture;
+//! functions of the program's may use the super-chunk that they are called for; and the lock
+//! between processes counts threads rightly.
 //!
-//! `OXIBLOSC_ROUNDS` says how many changes each test makes (200 by default). Meant to be run under ThreadSanitizer too.
+//! `OXIBLOSC_ROUNDS` says how many changes each test makes (200 by default). Meant to be run under
+//! ThreadSanitizer too.
 
 mod callbacks;
 mod parameters;

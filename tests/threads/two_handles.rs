@@ -1,5 +1,5 @@
-//! Operations that need two handles, of two frames or of one, beside others that need them too: none waits for ever, and each
-//! knows what the other has done to its frame.
+//! Operations that need two handles, of two frames or of one, beside others that need them too:
+//! none waits for ever, and each knows what the other has done to its frame.
 //!
 //! Each test runs in a process of its own, which ends after a time.
 
@@ -154,7 +154,8 @@ fn a_frame_is_joined_with_itself_beside_a_writer() {
                 Ok(array) => Err(format!("a shape of {:?}", array.shape())),
                 Err(rc) => Err(format!("join: {rc}")),
             };
-            // Under a sanitizer, each join can wait long for the writer, which hardly ever does anything else than change the frame.
+            // Under a sanitizer, each join can wait long for the writer, which hardly ever does
+            // anything else than change the frame.
             let end = Instant::now() + Duration::from_secs(u64::from(PATIENCE) / 4);
             let mut joins = (0..5000).take_while(|_| Instant::now() < end);
             let read = joins.try_for_each(join);
@@ -186,8 +187,8 @@ fn handles(path: &Path) -> Result<[SuperChunk; 3], String> {
     Ok([open()?, open()?, open()?])
 }
 
-/// A writer of the frame that waits for a reader does not wait for ever because that reads the frame through another handle too.
-/// Whoever reads nothing yet comes after the writer.
+/// A writer of the frame that waits for a reader does not wait for ever because that reads the
+/// frame through another handle too. Whoever reads nothing yet comes after the writer.
 #[test]
 fn a_thread_reads_two_handles_of_a_frame_for_which_a_writer_waits() {
     oxiblosc_testing::own_process!();
@@ -218,7 +219,8 @@ fn a_thread_reads_two_handles_of_a_frame_for_which_a_writer_waits() {
     assert_eq!(done, Ok(()));
 }
 
-/// Readers give the lock back after a time, for a writer to get it; but they wait for no reader that waits for them.
+/// Readers give the lock back after a time, for a writer to get it; but they wait for no reader
+/// that waits for them.
 #[test]
 fn threads_read_two_handles_of_a_frame_crosswise() {
     oxiblosc_testing::own_process!();

@@ -1,4 +1,5 @@
-//! The command line: commands, their arguments and options. The doc comments of its fields are the help texts.
+//! The command line: commands, their arguments and options. The doc comments of its fields are the
+//! help texts.
 
 use crate::failure::{Failure, Result};
 use crate::input::Input;
@@ -25,24 +26,28 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Shows what is in a frame: header, codec, filters, metalayers, chunks; lists the frames of a store of python-blosc2
+    /// Shows what is in a frame: header, codec, filters, metalayers, chunks; lists the frames of a
+    /// store of python-blosc2
     #[command(
         after_help = "Examples:\n  b2 info temperature.b2nd\n  b2 info --json --chunks 0 data.b2frame | jq .ratio\n  b2 info store.b2z\n  b2 info store.b2z --key /group/matrix"
     )]
     Info(InfoArgs),
     /// Decompresses everything and says what is damaged; exit code 1 if anything is
     ///
-    /// In a frame with checksums (`b2 compress --checksum`) any damage is found. Without them, damage is not found if the data can still be
-    /// decompressed, except with zlib, whose streams have checksums of their own.
+    /// In a frame with checksums (`b2 compress --checksum`) any damage is found. Without them,
+    /// damage is not found if the data can still be decompressed, except with zlib, whose streams
+    /// have checksums of their own.
     #[command(
         after_help = "Examples:\n  b2 verify temperature.b2nd && echo fine\n  b2 verify --quiet archive/*.b2nd"
     )]
     Verify(VerifyArgs),
-    /// Copies what is readable of a damaged or truncated frame into a new one; exit code 1 if anything is lost
+    /// Copies what is readable of a damaged or truncated frame into a new one; exit code 1 if
+    /// anything is lost
     ///
-    /// The damaged frame is only read. Chunks that are lost become chunks of zeros, so that all others stay where they were;
-    /// the readable blocks of a damaged chunk are kept. Each chunk and block is reported as right (its checksum fits, and its place
-    /// is certain), wrong (its checksum does not fit, or it cannot be read), or unknown.
+    /// The damaged frame is only read. Chunks that are lost become chunks of zeros, so that all
+    /// others stay where they were; the readable blocks of a damaged chunk are kept. Each chunk and
+    /// block is reported as right (its checksum fits, and its place is certain), wrong (its
+    /// checksum does not fit, or it cannot be read), or unknown.
     #[command(after_help = "Example:\n  b2 repair broken.b2nd repaired.b2nd")]
     Repair(RepairArgs),
     /// Compresses a file into a frame; an .npy file into an array
@@ -110,7 +115,8 @@ impl Threads {
 /// The argument that says what a command reads.
 #[derive(Args, Debug)]
 pub struct Source {
-    /// A frame (file or directory), a chunk, or a store of python-blosc2; - reads standard input, and pipes with a name are read like it
+    /// A frame (file or directory), a chunk, or a store of python-blosc2; - reads standard input,
+    /// and pipes with a name are read like it
     #[arg(value_name = "FRAME")]
     path: PathBuf,
     /// Reads the frame with this key of a store (.b2d, .b2z, .b2e); b2 info lists the keys
@@ -144,7 +150,8 @@ pub struct InfoArgs {
 /// Arguments of `verify`.
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
-    /// Frames (files or directories), chunks, or stores of python-blosc2; - reads standard input, and pipes with a name are read like it
+    /// Frames (files or directories), chunks, or stores of python-blosc2; - reads standard input,
+    /// and pipes with a name are read like it
     #[arg(value_name = "FILE", required = true)]
     pub inputs: Vec<PathBuf>,
     /// Says nothing if all is well
@@ -210,7 +217,8 @@ pub struct Coding {
 }
 
 impl Coding {
-    /// Whether an option is given that changes how data are compressed. (Checksums are added without compressing again.)
+    /// Whether an option is given that changes how data are compressed. (Checksums are added
+    /// without compressing again.)
     pub fn is_given(&self) -> bool {
         self.codec.is_some()
             || self.level.is_some()
@@ -219,7 +227,8 @@ impl Coding {
             || self.dict
     }
 
-    /// `settings`, changed by the options that are given. Fails if a name or a parameter is unknown.
+    /// `settings`, changed by the options that are given. Fails if a name or a parameter is
+    /// unknown.
     pub fn apply(&self, settings: Settings) -> Result<Settings> {
         let mut settings = settings;
         if let Some(name) = &self.codec {
@@ -248,20 +257,23 @@ pub struct CompressArgs {
     /// The file; - reads standard input, and a pipe with a name is read like it
     #[arg(value_name = "FILE")]
     pub input: PathBuf,
-    /// The frame; - writes to standard output [default: FILE.b2frame, or FILE.b2nd for an array; - for a pipe]
+    /// The frame; - writes to standard output [default: FILE.b2frame, or FILE.b2nd for an array; -
+    /// for a pipe]
     #[arg(long, short, value_name = "FRAME")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub coding: Coding,
-    /// Bytes of an item of FILE, such as 4 for float32: the shuffles need it [default: that of an .npy file; else the one that suits
-    /// samples of FILE best]
+    /// Bytes of an item of FILE, such as 4 for float32: the shuffles need it [default: that of an
+    /// .npy file; else the one that suits samples of FILE best]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=255))]
     pub typesize: Option<i32>,
-    /// Bytes of a chunk, such as 4M; for an array, items along each dimension, such as 100,200 [default: 4M; 8M for large files of text]
+    /// Bytes of a chunk, such as 4M; for an array, items along each dimension, such as 100,200
+    /// [default: 4M; 8M for large files of text]
     #[arg(long, value_name = "SIZE")]
     pub chunks: Option<String>,
-    /// Bytes of a block, such as 64K; for an array, items along each dimension [default for text and other single bytes with zstd: a whole
-    /// chunk, which compresses better; smaller blocks make it quicker to read a part, and less is lost if one is damaged]
+    /// Bytes of a block, such as 64K; for an array, items along each dimension [default for text
+    /// and other single bytes with zstd: a whole chunk, which compresses better; smaller blocks
+    /// make it quicker to read a part, and less is lost if one is damaged]
     #[arg(long, value_name = "SIZE")]
     pub blocks: Option<String>,
     /// Makes a directory with a file for each chunk
@@ -282,7 +294,8 @@ pub struct CompressArgs {
 pub struct DecompressArgs {
     #[command(flatten)]
     pub input: Source,
-    /// The file; - writes to standard output [default: FRAME without its ending, or with .npy for an array]
+    /// The file; - writes to standard output [default: FRAME without its ending, or with .npy for
+    /// an array]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Writes the bytes of an array's items without the header of an .npy file
@@ -333,7 +346,8 @@ pub struct BenchArgs {
     /// Takes the frame with this key of a store (.b2d, .b2z, .b2e); b2 info lists the keys
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
-    /// Bytes of an item [default: that of an .npy file or a frame, else the one that suits samples of FILE best]
+    /// Bytes of an item [default: that of an .npy file or a frame, else the one that suits samples
+    /// of FILE best]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=255))]
     pub typesize: Option<i32>,
     /// Bytes to try, taken evenly from all of FILE

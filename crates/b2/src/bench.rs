@@ -173,7 +173,8 @@ fn check_ending(path: &Path) -> Result<()> {
     }
 }
 
-/// Measures all settings within a time limit. Returns the rows, and how many settings were not measured.
+/// Measures all settings within a time limit. Returns the rows, and how many settings were not
+/// measured.
 fn measure_all(
     sample: &Sample,
     threads: i16,
@@ -226,7 +227,8 @@ fn ways(typesize: i32, threads: i16) -> Vec<Settings> {
     ways
 }
 
-/// Settings with other sizes of blocks: for the way that compresses best, and for the quickest one that compresses at least half as well.
+/// Settings with other sizes of blocks: for the way that compresses best, and for the quickest one
+/// that compresses at least half as well.
 fn block_sizes(rows: &[Measured], sample: &Sample) -> Vec<Settings> {
     let largest = sample.largest();
     let Some(smallest) = rows.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio)) else {
@@ -286,8 +288,8 @@ fn measure(
     })
 }
 
-/// The shortest time of several runs, in seconds. Other work of the machine makes a run longer, never shorter; the first run also fetches
-/// memory from the system.
+/// The shortest time of several runs, in seconds. Other work of the machine makes a run longer,
+/// never shorter; the first run also fetches memory from the system.
 fn shortest(
     mut run: impl FnMut() -> std::result::Result<(), oxiblosc_base::Error>,
 ) -> std::result::Result<f64, oxiblosc_base::Error> {

@@ -10,8 +10,8 @@ use oxiblosc_base::Error;
 use oxiblosc_repair::check::{chunk, item_size};
 use oxiblosc_repair::{Files, array_meta, is_fault, missing_of};
 
-/// Whether anything of the frame of an input is damaged. Arrays do not tell damage from files that cannot be read: after an error of one, this
-/// looks at the frame again.
+/// Whether anything of the frame of an input is damaged. Arrays do not tell damage from files that
+/// cannot be read: after an error of one, this looks at the frame again.
 pub fn is_damaged(input: &Input) -> bool {
     let faults = input.faults();
     let found = || {
@@ -65,8 +65,9 @@ pub fn unread(
     }
 }
 
-/// What is wrong with the data size in the header of a frame whose chunks have `all` bytes of data together. If the header says that all
-/// chunks have the same size this is not checked: each chunk is checked against that size.
+/// What is wrong with the data size in the header of a frame whose chunks have `all` bytes of data
+/// together. If the header says that all chunks have the same size this is not checked: each chunk
+/// is checked against that size.
 pub fn data_size(frame: &Frame, all: Option<u64>) -> Option<String> {
     let said = frame.header.nbytes.max(0) as u64;
     let all = all.filter(|all| frame.header.chunksize <= 0 && *all != said)?;
@@ -77,8 +78,9 @@ pub fn data_size(frame: &Frame, all: Option<u64>) -> Option<String> {
     ))
 }
 
-/// What is wrong with a frame as an array. Its metalayer must make sense, and the number and size of its chunks and the size of its blocks
-/// must follow from the shapes. `blocksize` is the size of a block in one of the chunks, in bytes.
+/// What is wrong with a frame as an array. Its metalayer must make sense, and the number and size
+/// of its chunks and the size of its blocks must follow from the shapes. `blocksize` is the size of
+/// a block in one of the chunks, in bytes.
 pub fn array(frame: &Frame, blocksize: Option<usize>) -> Option<String> {
     let content = frame.array()?;
     let (header, nchunks) = (&frame.header, frame.nchunks());
@@ -106,7 +108,8 @@ pub fn array(frame: &Frame, blocksize: Option<usize>) -> Option<String> {
     None
 }
 
-/// How many chunks an array has, and the sizes of a chunk and a block in bytes; none if its metalayer makes no sense.
+/// How many chunks an array has, and the sizes of a chunk and a block in bytes; none if its
+/// metalayer makes no sense.
 fn array_sizes(content: &[u8], typesize: i32) -> Option<(usize, usize, usize)> {
     let meta = array_meta(content)?;
     let shapes = meta

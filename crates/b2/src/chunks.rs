@@ -44,7 +44,8 @@ impl<'a> ChunkReader<'a> {
         }
     }
 
-    /// The position of the first byte of a chunk in the data of the frame; none if its chunks differ in size.
+    /// The position of the first byte of a chunk in the data of the frame; none if its chunks
+    /// differ in size.
     pub fn start(&self, nchunk: usize) -> Option<u64> {
         let size = u64::try_from(self.header.chunksize).ok()?;
         size.checked_mul(nchunk as u64).filter(|_| size > 0)

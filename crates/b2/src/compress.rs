@@ -25,7 +25,8 @@ use std::path::{Path, PathBuf};
 
 /// The default size of a chunk, in bytes.
 pub const CHUNK: usize = 4 << 20;
-/// The default size of a chunk in large files of single bytes, such as text: matches can be further apart.
+/// The default size of a chunk in large files of single bytes, such as text: matches can be further
+/// apart.
 const CHUNK_OF_BYTES: usize = 8 << 20;
 /// The file size from which on it is used, so that each of several threads still gets some chunks.
 const MANY_BYTES: u64 = 128 << 20;
@@ -139,8 +140,9 @@ fn named(input: &Path, array: bool) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The sizes of a chunk and a block of plain bytes, in bytes. If none is given, a chunk has `default` bytes, and the size of a block is 0:
-/// the library chooses it. The size of a chunk is rounded down to whole items.
+/// The sizes of a chunk and a block of plain bytes, in bytes. If none is given, a chunk has
+/// `default` bytes, and the size of a block is 0: the library chooses it. The size of a chunk is
+/// rounded down to whole items.
 pub fn plain_sizes(
     chunks: Option<&str>,
     blocks: Option<&str>,
@@ -158,8 +160,9 @@ pub fn plain_sizes(
     Ok((chunk, block as i32))
 }
 
-/// The sizes of a chunk and a block of a file of `size` bytes (0 if its size is unknown). Zstd finds matches anywhere in a block, so single
-/// bytes that no filter reorders get blocks as large as chunks.
+/// The sizes of a chunk and a block of a file of `size` bytes (0 if its size is unknown). Zstd
+/// finds matches anywhere in a block, so single bytes that no filter reorders get blocks as large
+/// as chunks.
 fn file_sizes(args: &CompressArgs, settings: &Settings, size: u64) -> Result<(usize, i32)> {
     let (chunks, blocks) = (args.chunks.as_deref(), args.blocks.as_deref());
     let far = settings.codec == Codec::Zstd.code() as u8
@@ -184,7 +187,8 @@ fn place<'a>(path: &'a Path, sparse: bool) -> Place<'a> {
     }
 }
 
-/// The size of items that `b2 compress` chooses for a file of `size` bytes with this name, if none is given.
+/// The size of items that `b2 compress` chooses for a file of `size` bytes with this name, if none
+/// is given.
 pub fn chosen_typesize(file: &File, size: u64, name: &str, threads: Threads) -> Result<i32> {
     let args = CompressArgs {
         input: PathBuf::from(name),
@@ -244,8 +248,8 @@ fn compress_pipe(args: &CompressArgs, mut pipe: PipedInput, output: &Output) -> 
     compress_bytes(args, settings, (&mut pipe.bytes(), &name), 0, output)
 }
 
-/// The parameters for plain bytes. If no size of items is given it is chosen by samples: `read` reads the bytes at a position among the first
-/// `size` of what has this name.
+/// The parameters for plain bytes. If no size of items is given it is chosen by samples: `read`
+/// reads the bytes at a position among the first `size` of what has this name.
 fn plain_settings(
     args: &CompressArgs,
     (size, name): (u64, &str),
@@ -349,8 +353,8 @@ fn compress_bytes(
     Ok(Totals { nbytes, how })
 }
 
-/// The shape of a box of at most `most` bytes in an array of this shape: its longest side is halved until it is small enough. Each side has
-/// at least one item.
+/// The shape of a box of at most `most` bytes in an array of this shape: its longest side is halved
+/// until it is small enough. Each side has at least one item.
 pub fn fitting(shape: &[i64], itemsize: usize, most: usize) -> Vec<i32> {
     let within = |length: i64| length.clamp(1, i32::MAX.into()) as i32;
     let mut lengths: Vec<i32> = shape.iter().map(|length| within(*length)).collect();
@@ -369,8 +373,9 @@ pub fn fitting(shape: &[i64], itemsize: usize, most: usize) -> Vec<i32> {
     lengths
 }
 
-/// The layout of an array, with the lengths of chunks and blocks that are given, or default ones. They are at most those of the array.
-/// Fails if there are too many dimensions, or lengths for another number of dimensions.
+/// The layout of an array, with the lengths of chunks and blocks that are given, or default ones.
+/// They are at most those of the array. Fails if there are too many dimensions, or lengths for
+/// another number of dimensions.
 pub fn array_shape(
     shape: &[i64],
     dtype: &str,
@@ -424,7 +429,8 @@ pub fn box_size(start: &[i64], stop: &[i64], itemsize: usize) -> usize {
     lengths.product::<usize>() * itemsize
 }
 
-/// Checks that the size of items that is given, if any, is that of an .npy file, which says it itself.
+/// Checks that the size of items that is given, if any, is that of an .npy file, which says it
+/// itself.
 pub fn check_typesize(given: Option<i32>, itemsize: i32, input: &Input) -> Result<()> {
     match given {
         Some(given) if given != itemsize => Err(Failure::message(format!(
@@ -496,7 +502,8 @@ mod tests {
         assert_eq!(sizes("-l 1", 1, 1 << 30), (8 * M, 8 << 20));
         assert_eq!(sizes("--chunks 1M", 1, 1 << 30), (M, 1 << 20));
         assert_eq!(sizes("--chunks 1G", 1, 0), (1024 * M, 8 << 20));
-        // Other sizes can be asked for. Other codecs, filters, dictionaries and larger items have blocks as the library makes them.
+        // Other sizes can be asked for. Other codecs, filters, dictionaries and larger items have
+        // blocks as the library makes them.
         assert_eq!(sizes("--blocks 64K", 1, 1 << 30), (4 * M, 64 << 10));
         for other in ["-c lz4", "--filters bitshuffle", "--dict"] {
             assert_eq!(sizes(other, 1, 1 << 30), (4 * M, 0), "{other}");

@@ -1,4 +1,5 @@
-//! `b2 convert`: copies a frame to a file or directory, as it is or compressed with other parameters.
+//! `b2 convert`: copies a frame to a file or directory, as it is or compressed with other
+//! parameters.
 
 use crate::args::ConvertArgs;
 use crate::array_walk::ArrayWalk;
@@ -166,7 +167,8 @@ fn sizes_of(args: &ConvertArgs, frame: &Frame, settings: Settings) -> Result<(us
         _ => CHUNK,
     };
     let (chunk, blocksize) = plain_sizes(chunks, blocks, typesize, default)?;
-    // The size of an array's blocks follows from their shape. Others can have another size for the new codec.
+    // The size of an array's blocks follows from their shape. Others can have another size for the
+    // new codec.
     let blocksize = match frame.array() {
         Some(_) => block_of(frame),
         None => blocksize,

@@ -123,7 +123,8 @@ fn named(input: &Path, npy: bool) -> Result<PathBuf> {
     }
 }
 
-/// Decompresses the chunks by several threads. In a file each is written at its position; to a pipe they are written in order.
+/// Decompresses the chunks by several threads. In a file each is written at its position; to a pipe
+/// they are written in order.
 fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i16) -> Result<()> {
     let mut frame = frame;
     let chunks = ChunkReader::of(&frame, input);
@@ -175,7 +176,8 @@ fn decompress_frame(frame: Frame, input: &Input, output: &mut Output, threads: i
     )
 }
 
-/// The dtype for an .npy file, and the bytes of an item. A dtype that NumPy would not read becomes raw bytes of the same size.
+/// The dtype for an .npy file, and the bytes of an item. A dtype that NumPy would not read becomes
+/// raw bytes of the same size.
 fn dtype_of(meta: &Meta, frame: &Frame) -> (String, usize) {
     let size = usize::try_from(frame.header.parameters.typesize).unwrap_or(1);
     let plain = |text: &&str| {
@@ -297,8 +299,9 @@ fn nbytes_of(shape: &[i64], itemsize: usize) -> Option<u64> {
     })
 }
 
-/// The shape of the boxes in which an array is decompressed: whole chunks, joined along the last dimensions as long as a box has no more
-/// than [`SLAB`] bytes. The items of a box that is as wide as the array are contiguous in the file.
+/// The shape of the boxes in which an array is decompressed: whole chunks, joined along the last
+/// dimensions as long as a box has no more than [`SLAB`] bytes. The items of a box that is as wide
+/// as the array are contiguous in the file.
 fn slabs(shape: &[i64], chunks: &[i32], itemsize: usize) -> Vec<i32> {
     let mut lengths = chunks.to_vec();
     for d in (1..shape.len()).rev() {

@@ -24,7 +24,8 @@ pub enum Failure {
     Damaged(String),
     /// The command has printed its messages itself.
     Reported,
-    /// The reader of the output has closed its end, as `head` does: ends the program without a message.
+    /// The reader of the output has closed its end, as `head` does: ends the program without a
+    /// message.
     BrokenPipe,
 }
 
@@ -47,7 +48,8 @@ impl Failure {
         Self::Message(format!("{what}: {}", describe(error)))
     }
 
-    /// An error of the library while something is read; the message begins with `what`. Tells damage from what is no fault of the data.
+    /// An error of the library while something is read; the message begins with `what`. Tells
+    /// damage from what is no fault of the data.
     pub fn unread(what: impl fmt::Display, error: Error) -> Self {
         let text = format!("{what}: {}", describe(error));
         match is_damage(error) {
@@ -86,8 +88,9 @@ pub fn cause(error: Error) -> Option<io::Error> {
     error.os_error().map(io::Error::from_raw_os_error)
 }
 
-/// Whether an error of the library shows that data are damaged, and not that something is missing to read them. Of files that cannot be opened
-/// or read, [`Faults`](crate::faults::Faults) knows whether that is the system's fault.
+/// Whether an error of the library shows that data are damaged, and not that something is missing
+/// to read them. Of files that cannot be opened or read, [`Faults`](crate::faults::Faults) knows
+/// whether that is the system's fault.
 pub fn is_damage(error: Error) -> bool {
     !matches!(
         error.kind(),

@@ -1,7 +1,9 @@
-//! Errors that show no damage: there is not enough memory, or the system cannot read a file that is there.
+//! Errors that show no damage: there is not enough memory, or the system cannot read a file that is
+//! there.
 //!
-//! Many readers take whatever they cannot read as damaged, and go on. They note such errors here first, and the command, before it believes that
-//! anything is damaged or writes its output, asks whether there were any.
+//! Many readers take whatever they cannot read as damaged, and go on. They note such errors here
+//! first, and the command, before it believes that anything is damaged or writes its output, asks
+//! whether there were any.
 
 use crate::failure::{Failure, Result, cause, explain};
 use crate::paths::{is_dir, shown};
@@ -60,7 +62,8 @@ impl Faults {
         (self as &dyn Files).readable(result)
     }
 
-    /// The size of a file, or of all files in a directory, in bytes. 0 if it is not known, which is noted.
+    /// The size of a file, or of all files in a directory, in bytes. 0 if it is not known, which is
+    /// noted.
     pub fn size_of(&self, path: &Path) -> u64 {
         let size = crate::paths::size_of(path);
         size.unwrap_or_else(|error| {
@@ -100,8 +103,8 @@ impl Faults {
         }
     }
 
-    /// A back end that opens files for reading only, by [`Self::open`]. An unfinished change of another process is rolled back in memory, not
-    /// in the file.
+    /// A back end that opens files for reading only, by [`Self::open`]. An unfinished change of
+    /// another process is rolled back in memory, not in the file.
     pub fn backend(&self) -> std::result::Result<Shared<dyn Backend>, Error> {
         oxiblosc::storage::shared(ReadOnly(self.clone()))
     }
@@ -171,7 +174,8 @@ struct WatchedFile {
 }
 
 impl WatchedFile {
-    /// Notes why the system refused something. That a file ends before is no refusal, and a directory in its place is damage.
+    /// Notes why the system refused something. That a file ends before is no refusal, and a
+    /// directory in its place is damage.
     fn failed(&self, error: Error) {
         if let Some(why) = cause(error)
             && why.kind() != ErrorKind::IsADirectory

@@ -24,8 +24,9 @@ use std::io::{self, IsTerminal, Write};
 
 /// The most chunks whose headers are read for the picture.
 const SAMPLES: usize = 1 << 14;
-/// The most bytes of variable-length metalayers that are decoded, all together. The others are only named, since values can take many
-/// times the memory of their bytes, and a few bytes can decompress to many.
+/// The most bytes of variable-length metalayers that are decoded, all together. The others are only
+/// named, since values can take many times the memory of their bytes, and a few bytes can
+/// decompress to many.
 const MOST_META: usize = 4 << 20;
 /// Columns of the picture if the output is no terminal.
 const WIDTH: usize = 72;

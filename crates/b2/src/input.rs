@@ -20,8 +20,8 @@ pub const PART: u64 = 1 << 20;
 /// The message for bytes that do not match their checksum in the archive.
 pub const ALTERED: &str = "is not what the archive's checksum says";
 
-/// A file or directory that can be read at any position. It is opened once: what gets its name later is not read, nor are the rights of
-/// another file taken for its own.
+/// A file or directory that can be read at any position. It is opened once: what gets its name
+/// later is not read, nor are the rights of another file taken for its own.
 pub struct Input {
     /// The path by which it is read, and it as it was opened, if that is what the path leads to.
     path: PathBuf,
@@ -29,7 +29,8 @@ pub struct Input {
     /// Whether it is the path on the command line, not something in a store.
     is_named: bool,
     name: String,
-    /// The path on the command line, which may be the store that contains the frame. None for a pipe.
+    /// The path on the command line, which may be the store that contains the frame. None for a
+    /// pipe.
     origin: Option<PathBuf>,
     /// The file whose mode and owner the output gets, if it is not `path`, and what opens it.
     rights_of: Option<(PathBuf, Faults)>,
@@ -50,8 +51,8 @@ pub struct PipedInput {
 }
 
 impl PipedInput {
-    /// Opens the pipe or character device at `path`; `-` is standard input. None for files, directories and disks, which can be read at
-    /// any position.
+    /// Opens the pipe or character device at `path`; `-` is standard input. None for files,
+    /// directories and disks, which can be read at any position.
     pub fn at(path: &Path) -> Result<Option<Self>> {
         memory::reads(path);
         let stream = |name: String, rest| Self {
@@ -123,8 +124,8 @@ impl PipedInput {
 }
 
 impl Input {
-    /// The file or directory at `path`. A pipe is copied into a temporary file. Fails if nothing exists at the path, and for devices that
-    /// may have no end.
+    /// The file or directory at `path`. A pipe is copied into a temporary file. Fails if nothing
+    /// exists at the path, and for devices that may have no end.
     pub fn new(path: &Path) -> Result<Self> {
         match PipedInput::at(path)? {
             Some(_) if is_device(path) => Err(Failure::message(format!(
@@ -226,7 +227,8 @@ impl Input {
         &self.name
     }
 
-    /// The path on the command line, if it is no pipe. Neither it nor anything in it may be overwritten while this is read.
+    /// The path on the command line, if it is no pipe. Neither it nor anything in it may be
+    /// overwritten while this is read.
     pub fn origin(&self) -> Option<&Path> {
         self.origin.as_deref()
     }
@@ -279,8 +281,8 @@ impl Input {
         Array::open(self.faults.backend()?, &path, threads)
     }
 
-    /// The mode and owner for what is made of it: those of the file, or of the file with the header in a directory. None for a pipe, and where
-    /// that file is missing.
+    /// The mode and owner for what is made of it: those of the file, or of the file with the header
+    /// in a directory. None for a pipe, and where that file is missing.
     pub fn rights(&self) -> Result<Option<GivenRights>> {
         if self.origin.is_none() {
             return Ok(None);

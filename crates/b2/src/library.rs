@@ -1,4 +1,5 @@
-//! The library as the tool uses it: super-chunks, whose contexts compress and decompress, and arrays.
+//! The library as the tool uses it: super-chunks, whose contexts compress and decompress, and
+//! arrays.
 
 use crate::failure::{Failure, Result};
 use crate::place::as_c;
@@ -40,8 +41,9 @@ pub fn is_durable() -> bool {
     is_set("BLOSC_DURABLE")
 }
 
-/// Locking and checksums follow the environment, as in all programs that use the library; `checksums` adds checksums. Single changes are
-/// not durable, since the finished output is synced once.
+/// Locking and checksums follow the environment, as in all programs that use the library;
+/// `checksums` adds checksums. Single changes are not durable, since the finished output is synced
+/// once.
 pub fn protection(checksums: bool) -> Protection {
     Protection {
         locking: is_set("BLOSC_LOCKING"),
@@ -78,7 +80,8 @@ fn storage<'a>(place: Place<'a>, settings: &Settings) -> StorageParams<'a> {
 
 pub use oxiblosc::Place;
 
-/// A super-chunk: contexts that know the metalayers, which some codecs need, and storage for chunks.
+/// A super-chunk: contexts that know the metalayers, which some codecs need, and storage for
+/// chunks.
 pub struct SuperChunk {
     contexts: Contexts,
     /// How many chunks were appended.
@@ -207,8 +210,9 @@ impl SuperChunk {
         self.contexts.super_chunk().has_checksums()
     }
 
-    /// Compresses data into a chunk for another super-chunk, with checksums if `checksums`. The chunk is written to the front of `room`,
-    /// which grows if necessary. Returns its length in bytes.
+    /// Compresses data into a chunk for another super-chunk, with checksums if `checksums`. The
+    /// chunk is written to the front of `room`, which grows if necessary. Returns its length in
+    /// bytes.
     pub fn compress_into(&self, data: &[u8], checksums: bool, room: &mut Buffer) -> Done<usize> {
         let more = if checksums {
             checksum::room(data.len())
@@ -278,7 +282,8 @@ pub struct ArrayLayout {
 pub struct Array(oxiblosc::Array);
 
 impl Array {
-    /// A new array of zeros, with additional metalayers (names and contents). Fails if something exists at the place.
+    /// A new array of zeros, with additional metalayers (names and contents). Fails if something
+    /// exists at the place.
     pub fn new(
         place: Place,
         settings: &Settings,
@@ -301,7 +306,8 @@ impl Array {
         oxiblosc::Array::of(schunk?).map(Self)
     }
 
-    /// Reads the items from `start` to before `stop` into `items`, in C order. `items` has exactly as many bytes as they have.
+    /// Reads the items from `start` to before `stop` into `items`, in C order. `items` has exactly
+    /// as many bytes as they have.
     pub fn read(&self, start: &[i64], stop: &[i64], items: &mut [u8]) -> Done<()> {
         self.0.read(start, stop, items)
     }

@@ -207,8 +207,8 @@ fn cleaned(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| clean(line.as_bytes())).collect()
 }
 
-/// Adds the names of the columns, which have a frame each, to the tables by their keys. Goes through the members once, however many tables
-/// there are.
+/// Adds the names of the columns, which have a frame each, to the tables by their keys. Goes
+/// through the members once, however many tables there are.
 fn add_columns(store: &Store, tables: &mut BTreeMap<String, Vec<String>>) {
     for member in &store.members {
         for (at, columns) in member.key.match_indices("/_cols/") {

@@ -1,14 +1,18 @@
 //! `b2`: a command-line tool for Blosc2 files.
 //!
 //! - [`args`]: the command line
-//! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`mod@bench`]: the commands
+//! - [`info`], [`verify`], [`repair`], [`compress`], [`decompress`], [`convert`], [`mod@bench`]:
+//!   the commands
 //! - [`open`], [`source`], [`check`]: reading frames (`oxiblosc-repair` reads damaged ones)
 //! - [`store`], [`member`], [`listing`]: stores of python-blosc2, which hold several frames
-//! - [`workers`]: work by several threads; [`chunks`]: chunks that they decompress; [`typesize`]: which size of items suits a file
-//! - [`faults`]: errors that show no damage; [`memory`], [`reserve`]: the end when there is no memory; [`report`]: the report of `repair`
+//! - [`workers`]: work by several threads; [`chunks`]: chunks that they decompress; [`typesize`]:
+//!   which size of items suits a file
+//! - [`faults`]: errors that show no damage; [`memory`], [`reserve`]: the end when there is no
+//!   memory; [`report`]: the report of `repair`
 //! - [`library`]: the library's contexts, super-chunks and arrays, set up as the options say
 //! - [`npy`], [`msgpack`], [`json`]: other file formats
-//! - [`input`], [`output`], [`paths`], [`place`], [`placing`], [`frame_files`], [`scratch`]: files and pipes; [`mod@print`], [`progress`], [`picture`], [`plot`], [`text`]: what people see
+//! - [`input`], [`output`], [`paths`], [`place`], [`placing`], [`frame_files`], [`scratch`]: files
+//!   and pipes; [`mod@print`], [`progress`], [`picture`], [`plot`], [`text`]: what people see
 #![forbid(unsafe_code)]
 
 mod args;
@@ -63,7 +67,8 @@ use std::process::ExitCode;
 
 /// The exit code when data are damaged.
 const DAMAGED: u8 = 1;
-/// The exit code when a command failed for another reason, when its output could not be written, or when its arguments are wrong.
+/// The exit code when a command failed for another reason, when its output could not be written, or
+/// when its arguments are wrong.
 const FAILED: u8 = 2;
 
 #[global_allocator]
@@ -134,7 +139,8 @@ fn completions(shell: Shell) -> Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// The script for Bash, which offers the options of a command only for what begins with a dash, and files for all else.
+/// The script for Bash, which offers the options of a command only for what begins with a dash, and
+/// files for all else.
 fn with_files(script: &str) -> String {
     let takes_files = |name: &str| {
         let cli = Cli::command();

@@ -1,7 +1,8 @@
 //! How the tool ends when there is no memory for even the smallest things.
 //!
-//! Larger requests for memory are errors like others. But the standard library aborts if it lacks some bytes, so the allocator
-//! ends the tool before, with a message and an exit code, and without temporary files.
+//! Larger requests for memory are errors like others. But the standard library aborts if it lacks
+//! some bytes, so the allocator ends the tool before, with a message and an exit code, and without
+//! temporary files.
 
 use crate::failure::NO_MEMORY;
 #[cfg(unix)]
@@ -25,7 +26,8 @@ pub fn prepare() {
         exit_now(FAILED);
     }
     when_memory_lacks(end);
-    // The standard library makes the handle of a thread without this allocator. That of this thread it makes here.
+    // The standard library makes the handle of a thread without this allocator. That of this thread
+    // it makes here.
     let _ = std::thread::current();
 }
 
@@ -37,7 +39,8 @@ pub fn reads(input: &Path) {
     *INPUT.lock().unwrap_or_else(PoisonError::into_inner) = input;
 }
 
-/// Prints that there is not enough memory, and removes all temporary folders. Waits for no lock that this thread may hold.
+/// Prints that there is not enough memory, and removes all temporary folders. Waits for no lock
+/// that this thread may hold.
 pub fn end() {
     reserve::release();
     say(NO_MEMORY);

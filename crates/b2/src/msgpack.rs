@@ -1,4 +1,5 @@
-//! Decodes msgpack, the format of metalayers, into values that can be shown. See <https://github.com/msgpack/msgpack/blob/master/spec.md>.
+//! Decodes msgpack, the format of metalayers, into values that can be shown. See
+//! <https://github.com/msgpack/msgpack/blob/master/spec.md>.
 
 use crate::json::Json;
 
@@ -123,7 +124,8 @@ pub fn binary(bytes: &[u8]) -> Json {
     ])
 }
 
-/// Decodes bytes as msgpack; if they are none, or something follows, shows them as text or as bytes.
+/// Decodes bytes as msgpack; if they are none, or something follows, shows them as text or as
+/// bytes.
 pub fn show(bytes: &[u8]) -> Json {
     let mut cursor = Cursor(bytes);
     if let Some(value) = cursor.value(MAX_DEPTH)

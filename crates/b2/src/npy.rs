@@ -1,5 +1,5 @@
-//! Files of NumPy arrays (`.npy`), read and written box by box, so that the array need not fit into memory. The format is described in
-//! NumPy's `lib/format.py`.
+//! Files of NumPy arrays (`.npy`), read and written box by box, so that the array need not fit into
+//! memory. The format is described in NumPy's `lib/format.py`.
 
 use crate::failure::{Failure, Result};
 use crate::library::zeros;
@@ -16,7 +16,8 @@ const MAX_HEADER_LEN: usize = 1 << 20;
 
 /// The byte orders with which a dtype may begin.
 const ORDERS: [char; 4] = ['<', '>', '|', '='];
-/// How deep lists of fields may be nested. Deeper ones, which no program writes, could need more than the stack.
+/// How deep lists of fields may be nested. Deeper ones, which no program writes, could need more
+/// than the stack.
 const MAX_DEPTH: usize = 32;
 
 /// An array in a file.
@@ -58,7 +59,8 @@ fn is_unit(text: &str) -> bool {
     unit.is_some_and(|unit| unit.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// Bytes of an item of a dtype that is no list of fields; none for other kinds than numbers, texts, raw bytes and times.
+/// Bytes of an item of a dtype that is no list of fields; none for other kinds than numbers, texts,
+/// raw bytes and times.
 fn itemsize_of(dtype: &str) -> Option<usize> {
     let (kind, rest) = kind_of(dtype)?;
     let digits = rest
@@ -86,8 +88,8 @@ pub enum Unsized {
     Unknown,
 }
 
-/// Bytes of an item of a dtype: a kind such as `<i4`, or a list of fields such as `[('a', '<i4'), ('b', '<f8', (2,))]`. A field may be
-/// such a list.
+/// Bytes of an item of a dtype: a kind such as `<i4`, or a list of fields such as `[('a', '<i4'),
+/// ('b', '<f8', (2,))]`. A field may be such a list.
 pub fn item_size(dtype: &str) -> std::result::Result<usize, Unsized> {
     nested_size(dtype, MAX_DEPTH)
 }
@@ -213,7 +215,8 @@ fn to_latin1(text: &str) -> Option<Vec<u8>> {
 }
 
 impl Npy {
-    /// Reads the header of a file, and checks it against the length of the file. `name` stands in the messages of errors.
+    /// Reads the header of a file, and checks it against the length of the file. `name` stands in
+    /// the messages of errors.
     pub fn parse(file: &File, name: &str) -> Result<Self> {
         let bad = |why: &str| {
             Failure::message(format!("{name}: not an .npy file that can be read: {why}"))
@@ -275,13 +278,15 @@ impl Npy {
         };
         let shape = crate::summary::tuple(shape);
         let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}");
-        // As NumPy chooses: version 3 is for names that Latin-1 does not have, version 2 for long headers.
+        // As NumPy chooses: version 3 is for names that Latin-1 does not have, version 2 for long
+        // headers.
         let (version, text) = match to_latin1(&text) {
             Some(text) if text.len() <= usize::from(u16::MAX) - 64 => (1, text),
             Some(text) => (2, text),
             None => (3, text.into_bytes()),
         };
-        // The format asks for a header that ends with a line feed, and items that begin at a multiple of 64.
+        // The format asks for a header that ends with a line feed, and items that begin at a
+        // multiple of 64.
         let front = if version == 1 { 10 } else { 12 };
         let len = (front + text.len() + 1).next_multiple_of(64) - front;
         let mut header = MAGIC.to_vec();
@@ -296,7 +301,8 @@ impl Npy {
         header
     }
 
-    /// Reads the items from `start` to before `stop` into `items`, in C order. `name` is that of the file in messages.
+    /// Reads the items from `start` to before `stop` into `items`, in C order. `name` is that of
+    /// the file in messages.
     pub fn read(
         &self,
         (file, name): (&File, &str),
@@ -315,7 +321,8 @@ impl Npy {
                 read(run, at)
             });
         }
-        // In Fortran order the box is read as that of the transposed array, and transposed in memory.
+        // In Fortran order the box is read as that of the transposed array, and transposed in
+        // memory.
         let reversed = |dims: &[i64]| dims.iter().rev().copied().collect::<Vec<i64>>();
         let mut lying = zeros(items.len()).map_err(|error| Failure::of(name, error))?;
         runs(
@@ -350,8 +357,8 @@ impl Npy {
     }
 }
 
-/// Calls `each` for every run of items in a box that are contiguous in an array in C order: with the index of its first item in the
-/// array, that in the box, and the number of items.
+/// Calls `each` for every run of items in a box that are contiguous in an array in C order: with
+/// the index of its first item in the array, that in the box, and the number of items.
 pub fn runs(
     shape: &[i64],
     start: &[i64],
@@ -399,8 +406,8 @@ pub fn grid(shape: &[i64], lengths: &[i32]) -> Vec<i64> {
     shape.iter().zip(lengths).map(count).collect()
 }
 
-/// The boxes of `lengths` items along each dimension (fewer at the end) into which an array of this shape is cut: their first items, and
-/// those behind the last, in C order.
+/// The boxes of `lengths` items along each dimension (fewer at the end) into which an array of this
+/// shape is cut: their first items, and those behind the last, in C order.
 pub struct Boxes<'a> {
     shape: &'a [i64],
     lengths: &'a [i32],

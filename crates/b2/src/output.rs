@@ -25,7 +25,8 @@ pub struct Output {
     /// The folder in which it is made.
     scratch: ScratchFolder,
     target: Target,
-    /// The mode and owner of what is read, which it gets; if there are none, those of what it replaces.
+    /// The mode and owner of what is read, which it gets; if there are none, those of what it
+    /// replaces.
     source: Option<GivenRights>,
     replaced: Option<GivenRights>,
     keep_times: bool,
@@ -45,10 +46,11 @@ enum Target {
 }
 
 impl Output {
-    /// A file or directory at `path`, made of `input`; `-` is standard output. What exists at the path is replaced only if `replace`.
-    /// Links are followed. Pipes and devices are written to.
+    /// A file or directory at `path`, made of `input`; `-` is standard output. What exists at the
+    /// path is replaced only if `replace`. Links are followed. Pipes and devices are written to.
     ///
-    /// Fails if something exists and may not be replaced, if the output would overwrite the input or lie in it, and if it is a terminal.
+    /// Fails if something exists and may not be replaced, if the output would overwrite the input
+    /// or lie in it, and if it is a terminal.
     pub fn new(path: &Path, replace: bool, input: Option<&Input>) -> Result<Self> {
         let failed = |error: io::Error| Failure::at(path, &error);
         let refused = |why: &str| Err(Failure::message(format!("{}: {why}", path.display())));
@@ -63,7 +65,8 @@ impl Output {
             if system::is_block_device(&there) && !replace {
                 return refused("is a block device (--force overwrites it)");
             }
-            // The target of a link such as `/dev/stdout` may be no path, so the link itself is opened.
+            // The target of a link such as `/dev/stdout` may be no path, so the link itself is
+            // opened.
             let to = File::options().write(true).open(path).map_err(failed)?;
             let is_terminal = to.is_terminal();
             stream(Box::new(to), is_terminal)?
@@ -136,7 +139,8 @@ impl Output {
 
     /// Fails if a file would replace an empty directory, which only a directory does.
     pub fn of_file(self) -> Result<Self> {
-        // What is no directory is what it was when this was made, or is looked at again when the output is done.
+        // What is no directory is what it was when this was made, or is looked at again when the
+        // output is done.
         if let Target::Path { to, shown, .. } = &self.target
             && let Ok(folder) = to.open_folder()
             && !is_frame(&folder).map_err(|error| Failure::at(shown, &error))?
@@ -191,7 +195,8 @@ impl Output {
         let failed = |error: io::Error| Failure::at(Path::new(&name), &error);
         match &mut self.target {
             Target::Stream(stream) => {
-                // What was written by `writer` has gone to the stream already, and there is no file.
+                // What was written by `writer` has gone to the stream already, and there is no
+                // file.
                 if from.try_exists().map_err(failed)? {
                     let mut from = File::open(&from).map_err(|error| Failure::at(&from, &error))?;
                     io::copy(&mut from, stream).map_err(failed)?;
@@ -234,7 +239,8 @@ fn stream(to: Box<dyn Write + Send>, is_terminal: bool) -> Result<Target> {
     Ok(Target::Stream(to))
 }
 
-/// The metadata of the pipe or device that a path leads to; none if it leads to a file, a directory or nothing.
+/// The metadata of the pipe or device that a path leads to; none if it leads to a file, a directory
+/// or nothing.
 fn stream_at(path: &Path) -> Option<Metadata> {
     let there = std::fs::metadata(path).ok()?;
     (!there.is_file() && !there.is_dir()).then_some(there)
@@ -276,8 +282,8 @@ fn are_nested(a: &Path, b: &Path) -> io::Result<bool> {
     Ok(a.starts_with(&b) || b.starts_with(&a) || identity_at(&a)? == identity_at(&b)?)
 }
 
-/// Gives a file in a folder, or a directory there and the files in it, these rights as far as this user may; a file also gets the time if
-/// `times`.
+/// Gives a file in a folder, or a directory there and the files in it, these rights as far as this
+/// user may; a file also gets the time if `times`.
 fn give_attributes(
     folder: &Folder,
     name: &CStr,

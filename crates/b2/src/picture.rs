@@ -5,11 +5,13 @@ const ROWS: usize = 6;
 /// The heights that a bar can have in a row.
 const STEPS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Compressed over uncompressed bytes of a chunk: 0 to 1, or more if it became larger. `None` for a chunk of special values.
+/// Compressed over uncompressed bytes of a chunk: 0 to 1, or more if it became larger. `None` for a
+/// chunk of special values.
 pub type Share = Option<f64>;
 
-/// The lines of the picture, at most about `width` characters wide. A column shows the mean of the chunks in it. The picture is 100 % high,
-/// or as high as its highest column. Dots stand below columns that contain special chunks only.
+/// The lines of the picture, at most about `width` characters wide. A column shows the mean of the
+/// chunks in it. The picture is 100 % high, or as high as its highest column. Dots stand below
+/// columns that contain special chunks only.
 pub fn columns(shares: &[Share], width: usize) -> Vec<String> {
     if shares.is_empty() || width == 0 {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! Moves a finished output to its path, and removes what existed there. If the system can exchange two names, one of both exists there at
-//! any moment.
+//! Moves a finished output to its path, and removes what existed there. If the system can exchange
+//! two names, one of both exists there at any moment.
 
 use crate::failure::describe;
 use crate::frame_files::{is_frame, is_frame_or_empty};
@@ -17,9 +17,10 @@ use std::path::Path;
 /// The message for a directory that is not replaced.
 pub const OTHER_THINGS: &str =
     "is a directory, and those are replaced that hold a frame and no other things";
-/// Moves the new file or directory out of the scratch folder to `to`. What is replaced goes into the scratch folder, or back to its place
-/// if the move fails. With `BLOSC_DURABLE` the content is synced before the move, and the name after it, so that a loss of power never leaves
-/// the name without its content.
+/// Moves the new file or directory out of the scratch folder to `to`. What is replaced goes into
+/// the scratch folder, or back to its place if the move fails. With `BLOSC_DURABLE` the content is
+/// synced before the move, and the name after it, so that a loss of power never leaves the name
+/// without its content.
 pub fn place(scratch: &ScratchFolder, to: &Place, replace: bool) -> io::Result<()> {
     let durable = is_durable();
     if durable {
@@ -73,7 +74,8 @@ fn put(scratch: &ScratchFolder, to: &Place, replace: bool) -> io::Result<()> {
     if exchange().is_err() {
         return move_aside(scratch, to, |old, from, to, new| from.rename(old, to, new));
     }
-    // What came out is removed with the scratch folder: it must not be anything that came there since.
+    // What came out is removed with the scratch folder: it must not be anything that came there
+    // since.
     if from.stat(NEW)?.is_dir() && !may_go(&from.folder(NEW)?)? {
         exchange()?;
         return Err(io::Error::other(OTHER_THINGS));
@@ -81,8 +83,8 @@ fn put(scratch: &ScratchFolder, to: &Place, replace: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Replaces `to` by what is new if the system cannot exchange them: for a moment neither exists at `to`. `rename` gives a name in a directory
-/// another one in another.
+/// Replaces `to` by what is new if the system cannot exchange them: for a moment neither exists at
+/// `to`. `rename` gives a name in a directory another one in another.
 fn move_aside(
     scratch: &ScratchFolder,
     to: &Place,

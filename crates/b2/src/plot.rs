@@ -13,7 +13,8 @@ const HEIGHT: f64 = 400.0;
 /// The value on the x axis of a panel.
 type Value = fn(&Measured) -> f64;
 
-/// A colour for each codec, from the palette of Okabe and Ito, which colour-blind people can tell apart, too.
+/// A colour for each codec, from the palette of Okabe and Ito, which colour-blind people can tell
+/// apart, too.
 fn colour(codec: u8) -> &'static str {
     match codec {
         0 => "#0072b2",
@@ -78,7 +79,8 @@ fn number(value: f64) -> String {
     }
 }
 
-/// A mark by filter: a circle for the byte shuffle, a square for the bit shuffle, a triangle for none.
+/// A mark by filter: a circle for the byte shuffle, a square for the bit shuffle, a triangle for
+/// none.
 fn mark(filters: &str, x: f64, y: f64, style: &str, title: &str) -> String {
     let shape = if filters.starts_with("shuffle") {
         format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\"")

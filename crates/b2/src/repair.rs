@@ -1,4 +1,5 @@
-//! `b2 repair`: copies all that is readable of a damaged frame into a new one. The damaged one is only read.
+//! `b2 repair`: copies all that is readable of a damaged frame into a new one. The damaged one is
+//! only read.
 
 use crate::args::{Fill, RepairArgs};
 use crate::failure::{Failure, Outcome, Result, describe};
@@ -222,8 +223,8 @@ fn kept(
     }
 }
 
-/// The chunk that replaces a lost one of `nbytes` bytes of data. None if the size is unknown, and among chunks of variable-length blocks:
-/// then the lost chunk is left out.
+/// The chunk that replaces a lost one of `nbytes` bytes of data. None if the size is unknown, and
+/// among chunks of variable-length blocks: then the lost chunk is left out.
 fn filler(fill: Fill, header: &Header, nbytes: Option<usize>) -> Option<Vec<u8>> {
     let kind = match fill {
         Fill::Zeros => Special::Zero,
@@ -234,7 +235,8 @@ fn filler(fill: Fill, header: &Header, nbytes: Option<usize>) -> Option<Vec<u8>>
     Some(special_chunk(kind, nbytes, header))
 }
 
-/// Copies the variable-length metalayers to the new frame, which has this name, and notes which of them are lost.
+/// Copies the variable-length metalayers to the new frame, which has this name, and notes which of
+/// them are lost.
 fn copy_vlmetalayers(
     salvage: &mut Salvage,
     contexts: &Contexts,

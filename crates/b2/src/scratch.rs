@@ -1,6 +1,8 @@
-//! Temporary folders for unfinished outputs. They are removed when the value is dropped, and when a signal, or lack of memory, ends the
-//! program. What is left of a program that was killed is removed when another one makes a folder beside it, if its lock is free. Where there are no
-//! locks it stays: the number of a process would not tell whether it is in use, since that may be on another machine or in a container.
+//! Temporary folders for unfinished outputs. They are removed when the value is dropped, and when a
+//! signal, or lack of memory, ends the program. What is left of a program that was killed is
+//! removed when another one makes a folder beside it, if its lock is free. Where there are no locks
+//! it stays: the number of a process would not tell whether it is in use, since that may be on
+//! another machine or in a container.
 
 use crate::frame_files::{every_entry, has_only_files_of_frame};
 use crate::paths::lasting;
@@ -18,12 +20,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
-/// How often something is tried: names that may be taken, and removing a folder while another thread writes to it.
+/// How often something is tried: names that may be taken, and removing a folder while another
+/// thread writes to it.
 const TRIES: usize = 100;
 /// How long is waited between two tries.
 const WAIT: Duration = Duration::from_millis(10);
-/// How many entries of a directory are looked at in search of folders that were left behind. More would take too long where there are
-/// very many files.
+/// How many entries of a directory are looked at in search of folders that were left behind. More
+/// would take too long where there are very many files.
 const LOOKED_AT: usize = 4096;
 /// What the names of folders begin with,
 const FRONT: &str = ".b2-";
@@ -38,7 +41,8 @@ pub const COPY: &CStr = c"copy";
 /// and what an output replaces, which must not be lost.
 pub const OLD: &CStr = c"old";
 
-/// All folders. Locked while a folder is made, so that a signal finds either no folder or its complete entry.
+/// All folders. Locked while a folder is made, so that a signal finds either no folder or its
+/// complete entry.
 static FOLDERS: Mutex<Vec<Made>> = Mutex::new(Vec::new());
 
 /// A folder that is opened when memory for this was taken already.
@@ -56,8 +60,8 @@ fn folders() -> MutexGuard<'static, Vec<Made>> {
     FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A temporary folder that only this user can look into. What is done in it goes by its descriptor where the system can do that, as its
-/// parent may belong to another user.
+/// A temporary folder that only this user can look into. What is done in it goes by its descriptor
+/// where the system can do that, as its parent may belong to another user.
 pub struct ScratchFolder {
     opened: Opened,
     /// A path that leads to it.
@@ -75,7 +79,8 @@ impl ScratchFolder {
         Self::new(&Arc::new(opened), parent)
     }
 
-    /// A new folder in `parent`, whose path is `shown`. Removes folders there that were left behind.
+    /// A new folder in `parent`, whose path is `shown`. Removes folders there that were left
+    /// behind.
     pub fn new(parent: &Arc<Folder>, shown: &Path) -> io::Result<Self> {
         system::before_end(end);
         let mut ending = LOCKED;
@@ -88,7 +93,8 @@ impl ScratchFolder {
             };
             let (listed, opened) = (place.clone(), Opened::default());
             let mut folders = folders();
-            // From here to the entry in the list nothing is allocated: the program could end there for lack of memory.
+            // From here to the entry in the list nothing is allocated: the program could end there
+            // for lack of memory.
             folders.reserve(1);
             match parent.make_private_folder(&place.name) {
                 Ok(()) => {}
@@ -155,8 +161,9 @@ impl ScratchFolder {
         self.shown.join(name.to_str().unwrap_or_default())
     }
 
-    /// Runs `change`, during which the folder contains something that must not be lost: no signal ends the program until it returns.
-    /// `change` returns its result, and whether something was left in the folder, which is then never removed.
+    /// Runs `change`, during which the folder contains something that must not be lost: no signal
+    /// ends the program until it returns. `change` returns its result, and whether something was
+    /// left in the folder, which is then never removed.
     pub fn guarded<T>(&self, change: impl FnOnce() -> (T, bool)) -> T {
         let mut folders = folders();
         let (result, keep) = change();
@@ -173,7 +180,8 @@ impl Drop for ScratchFolder {
         if self.kept.load(Ordering::Relaxed) {
             return;
         }
-        // It stays in the list until it is removed, so that a signal, or lack of memory, finds what is left of it.
+        // It stays in the list until it is removed, so that a signal, or lack of memory, finds what
+        // is left of it.
         let listed = folders().iter_mut().find_map(|made| {
             Arc::ptr_eq(&made.folder, &self.opened)
                 .then(|| (made.reserve.take(), made.place.clone()))
@@ -197,8 +205,8 @@ fn end() {
     remove_all(folders());
 }
 
-/// As for a signal, but waits for the lock only for some time: this thread may hold it. Then nothing is there that can be removed, or it
-/// must not be lost.
+/// As for a signal, but waits for the lock only for some time: this thread may hold it. Then
+/// nothing is there that can be removed, or it must not be lost.
 pub fn try_end() {
     for _ in 0..TRIES {
         match FOLDERS.try_lock() {
@@ -219,8 +227,9 @@ fn remove_all(mut folders: MutexGuard<Vec<Made>>) {
     std::mem::forget(folders);
 }
 
-/// Removes a folder. That this fails cannot be reported, so it is tried several times: other threads may still be running, and create a file
-/// in the folder. What another user has put in its place stays.
+/// Removes a folder. That this fails cannot be reported, so it is tried several times: other
+/// threads may still be running, and create a file in the folder. What another user has put in its
+/// place stays.
 fn remove(place: &Place, folder: &Folder) {
     for _ in 0..TRIES {
         empty(folder);
@@ -247,7 +256,8 @@ fn empty(folder: &Folder) {
     });
 }
 
-/// Removes folders in `parent` of programs that were killed. Nothing depends on it, so errors are ignored.
+/// Removes folders in `parent` of programs that were killed. Nothing depends on it, so errors are
+/// ignored.
 fn remove_abandoned(parent: &Arc<Folder>) {
     let mut looked_at = 0;
     let _ = parent.each_entry(|name| {
@@ -276,7 +286,8 @@ fn is_locked_name(name: &str) -> bool {
     })
 }
 
-/// Whether a folder holds nothing but an unfinished output. What an output was about to replace must not be lost.
+/// Whether a folder holds nothing but an unfinished output. What an output was about to replace
+/// must not be lost.
 fn has_only_unfinished(folder: &Folder) -> bool {
     let is_unfinished = |name: &CStr| {
         let is_known = [NEW, COPY].contains(&name);

@@ -160,7 +160,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Checks that codec and filters support the data: an array with `ndim` dimensions, or bytes that are no array.
+    /// Checks that codec and filters support the data: an array with `ndim` dimensions, or bytes
+    /// that are no array.
     pub fn check_codec(&self, ndim: Option<usize>) -> Result<()> {
         let of_cells = |filter: &&Filter| matches!(filter.kind, FilterKind::Cells { .. });
         let for_arrays: Vec<&Filter> = FILTERS.iter().filter(of_cells).collect();
@@ -233,7 +234,8 @@ pub fn split_name(mode: u8) -> &'static str {
     known.map_or("unknown", |(name, _)| name)
 }
 
-/// A pipeline from names with parameters, `shuffle,truncprec:10`: in the last slots, as the library has it by default.
+/// A pipeline from names with parameters, `shuffle,truncprec:10`: in the last slots, as the library
+/// has it by default.
 pub fn pipeline(names: &[String]) -> Result<([u8; MAX_FILTERS], [u8; MAX_FILTERS])> {
     let (mut ids, mut metas) = ([0; MAX_FILTERS], [0; MAX_FILTERS]);
     let mut chosen = Vec::new();

@@ -128,7 +128,8 @@ impl Iterator for ChunkWalk<'_> {
 }
 
 impl Frame {
-    /// Opens the frame at `path`. Errors of its files that show no damage are noted in `faults`, also later ones.
+    /// Opens the frame at `path`. Errors of its files that show no damage are noted in `faults`,
+    /// also later ones.
     pub fn open(path: &Path, faults: &Faults) -> std::result::Result<Self, Error> {
         let kind = match faults.is_dir(path)? {
             true => FrameKind::Sparse,
@@ -273,7 +274,8 @@ impl Frame {
         }
     }
 
-    /// Whether some chunks are not those that belong where they are. What cannot be read tells nothing.
+    /// Whether some chunks are not those that belong where they are. What cannot be read tells
+    /// nothing.
     pub fn has_misplaced(&mut self) -> bool {
         let checked = self.disk.check_places();
         checked.is_err_and(|error| {
@@ -400,7 +402,8 @@ pub fn special_chunk(kind: Special, nbytes: usize, header: &Header) -> Vec<u8> {
     chunk
 }
 
-/// The decompressed content of a variable-length metalayer. Fails with [`Error::MAX_BUFSIZE_EXCEEDED`] if it has more than `most` bytes.
+/// The decompressed content of a variable-length metalayer. Fails with
+/// [`Error::MAX_BUFSIZE_EXCEEDED`] if it has more than `most` bytes.
 pub fn vlmeta_content(
     contexts: &Contexts,
     layer: &Metalayer,

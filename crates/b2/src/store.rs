@@ -2,11 +2,13 @@
 //!
 //! As python-blosc2 4.14 writes them:
 //!
-//! - an EmbedStore (`.b2e`) is a frame of bytes, which are other frames one behind the other. Its variable-length metalayer
-//!   `estore_metadata` tells key, offset and length of each, in msgpack;
-//! - a DictStore or TreeStore is a directory (`.b2d`) or a zip archive (`.b2z`) whose members are stored, not compressed. The frame of the key
-//!   `/group/matrix` is `group/matrix.b2nd` in it, or `.b2f` or `.b2b`, or is in the EmbedStore `embed.b2e`;
-//! - a CTable is a TreeStore, or the part of one below a key, with a frame `_meta` whose variable-length metalayer `kind` says `ctable`.
+//! - an EmbedStore (`.b2e`) is a frame of bytes, which are other frames one behind the other. Its
+//!   variable-length metalayer `estore_metadata` tells key, offset and length of each, in msgpack;
+//! - a DictStore or TreeStore is a directory (`.b2d`) or a zip archive (`.b2z`) whose members are
+//!   stored, not compressed. The frame of the key `/group/matrix` is `group/matrix.b2nd` in it, or
+//!   `.b2f` or `.b2b`, or is in the EmbedStore `embed.b2e`;
+//! - a CTable is a TreeStore, or the part of one below a key, with a frame `_meta` whose
+//!   variable-length metalayer `kind` says `ctable`.
 //!
 //! Nothing is ever written to a path that a store names.
 
@@ -122,7 +124,8 @@ impl Store {
         Ok(store.complete(true))
     }
 
-    /// The store in an archive, which `is_named` one by its ending. Any other archive has to have a frame in it.
+    /// The store in an archive, which `is_named` one by its ending. Any other archive has to have a
+    /// frame in it.
     fn in_archive(input: &Input, is_named: bool) -> Result<Self> {
         let (archive, entries, problem) = Archive::open(input)?;
         let faults = input.faults();
@@ -201,8 +204,8 @@ impl Store {
         store
     }
 
-    /// Marks members as unreadable whose bytes overlap those of another one. No writer makes them, and a small file could have any number
-    /// of members that each take all of it.
+    /// Marks members as unreadable whose bytes overlap those of another one. No writer makes them,
+    /// and a small file could have any number of members that each take all of it.
     fn refuse_overlaps(&mut self) {
         let all = self.members.iter_mut().chain(&mut self.others);
         let mut stored: Vec<(bool, Range<u64>, &mut Member)> = all
@@ -236,7 +239,8 @@ impl Store {
         }
     }
 
-    /// Lists what is in the EmbedStore. If it cannot be opened, it is reported as damaged later, like any other member.
+    /// Lists what is in the EmbedStore. If it cannot be opened, it is reported as damaged later,
+    /// like any other member.
     fn embed(&mut self, frame: std::result::Result<Frame, Error>) {
         let Some(frame) = self.faults.readable(frame) else {
             return;
@@ -261,7 +265,8 @@ impl Store {
         self.members.push(Member { key, file, place });
     }
 
-    /// Sorts what was found. A store that `is_named` one has to have the file with what is embedded.
+    /// Sorts what was found. A store that `is_named` one has to have the file with what is
+    /// embedded.
     fn complete(mut self, is_named: bool) -> Self {
         let has_file = |name| {
             let mut files = self.members.iter().map(|member| member.file.as_deref());
@@ -361,7 +366,8 @@ impl Store {
         }
     }
 
-    /// The checksum of the bytes at a place. An EmbedStore in an archive has one checksum for all its members.
+    /// The checksum of the bytes at a place. An EmbedStore in an archive has one checksum for all
+    /// its members.
     fn checksum(&self, place: &MemberLocation) -> Result<Checksum> {
         let is_embedded = |member: &&Member| member.file.as_deref() == Some(EMBEDDED);
         let around = match place {
@@ -377,7 +383,8 @@ impl Store {
         })
     }
 
-    /// The file that contains the members that have no file of their own, if the store is at `path`.
+    /// The file that contains the members that have no file of their own, if the store is at
+    /// `path`.
     pub fn file_of_embedded(&self, path: &Path) -> PathBuf {
         match self.form {
             Form::Directory => path.join(EMBEDDED),

@@ -90,8 +90,8 @@ mod kind {
         Ok(Box::new(opened(stdout_was_closed(), io::stdout())?))
     }
 
-    /// A standard stream that reports all errors. Those of `std` behave as empty, or discard what is written, if the stream is not open for
-    /// reading or writing.
+    /// A standard stream that reports all errors. Those of `std` behave as empty, or discard what
+    /// is written, if the stream is not open for reading or writing.
     fn opened(was_closed: bool, stream: impl AsFd) -> io::Result<File> {
         match was_closed {
             true => Err(io::Error::other("is closed")),
@@ -132,7 +132,8 @@ mod kind {
     /// An open file or directory.
     pub use std::os::fd::AsFd as Open;
 
-    /// A path that leads to an open file or directory whatever becomes of its name; none where `/proc` is not there.
+    /// A path that leads to an open file or directory whatever becomes of its name; none where
+    /// `/proc` is not there.
     pub fn lasting_path(opened: &impl Open) -> Option<PathBuf> {
         let number = opened.as_fd().as_raw_fd().to_string();
         let path = Path::new("/proc/self/fd").join(number);
@@ -150,7 +151,8 @@ mod kind {
         there.file_type().is_char_device()
     }
 
-    /// The access control list of an open file, if it has one; an empty one if this user may not see it. None of a directory.
+    /// The access control list of an open file, if it has one; an empty one if this user may not
+    /// see it. None of a directory.
     pub fn list_of(file: &File) -> io::Result<Option<Vec<u8>>> {
         if !file.metadata()?.is_file() {
             return Ok(None);
@@ -159,9 +161,11 @@ mod kind {
         Ok(list.map(|list| list.to_vec()))
     }
 
-    /// Gives an open file or directory the mode of a source, and its owner and group as far as this user may. Users who may read the files of
-    /// a directory may also search it. A file gets the access control list of the source, too. A directory gets no list: if the source has
-    /// one, only the owner has rights to the directory, since the mode alone could allow more than the list.
+    /// Gives an open file or directory the mode of a source, and its owner and group as far as this
+    /// user may. Users who may read the files of a directory may also search it. A file gets the
+    /// access control list of the source, too. A directory gets no list: if the source has one,
+    /// only the owner has rights to the directory, since the mode alone could allow more than the
+    /// list.
     pub fn give_rights(to: &File, GivenRights { source, list }: &GivenRights) -> io::Result<()> {
         // The bits that let users search a directory would let them execute a file.
         let mut mode = source.mode() & if source.is_dir() { 0o666 } else { 0o777 };
@@ -172,7 +176,8 @@ mod kind {
             }
             mode |= (mode & 0o444) >> 2;
         }
-        // Often a user may only change the group. If neither can be changed the mode is set all the same, as other compressors do.
+        // Often a user may only change the group. If neither can be changed the mode is set all the
+        // same, as other compressors do.
         let _ = fchown(to, Some(source.uid()), Some(source.gid()))
             .or_else(|_| fchown(to, None, Some(source.gid())));
         if !is_folder {
@@ -181,8 +186,8 @@ mod kind {
         to.set_permissions(Permissions::from_mode(mode))
     }
 
-    /// From now on a signal that ends the program calls `run` first. Writing more than the limit on file sizes is an error of the write, not
-    /// a signal.
+    /// From now on a signal that ends the program calls `run` first. Writing more than the limit on
+    /// file sizes is an error of the write, not a signal.
     pub fn before_end(run: fn()) {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
@@ -211,7 +216,8 @@ mod kind {
         });
     }
 
-    /// The signals that the program was started with as ignored, as a bit mask. `nohup` and shells without job control do that.
+    /// The signals that the program was started with as ignored, as a bit mask. `nohup` and shells
+    /// without job control do that.
     fn ignored() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -235,7 +241,8 @@ mod kind {
         opened(io::stdin())
     }
 
-    /// Standard output, without a buffer. For a terminal it is that of `std`, which translates the text to the terminal's encoding.
+    /// Standard output, without a buffer. For a terminal it is that of `std`, which translates the
+    /// text to the terminal's encoding.
     pub fn standard_output() -> io::Result<Box<dyn Write + Send>> {
         Ok(match io::stdout().is_terminal() {
             true => Box::new(io::stdout()),
@@ -243,7 +250,8 @@ mod kind {
         })
     }
 
-    /// A standard stream that reports all errors. Those of `std` behave as empty, or discard what is written, if the stream is closed.
+    /// A standard stream that reports all errors. Those of `std` behave as empty, or discard what
+    /// is written, if the stream is closed.
     fn opened(stream: impl AsHandle) -> io::Result<File> {
         stream.as_handle().try_clone_to_owned().map(File::from)
     }
@@ -284,7 +292,8 @@ mod kind {
         false
     }
 
-    /// Makes a file read-only if the source is. Other rights are passed on by the directory around it.
+    /// Makes a file read-only if the source is. Other rights are passed on by the directory around
+    /// it.
     pub fn give_rights(to: &File, GivenRights { source, .. }: &GivenRights) -> io::Result<()> {
         match to.metadata()?.is_dir() {
             true => Ok(()),

@@ -7,24 +7,28 @@ use oxiblosc_base::Error;
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_repair::is_fault;
 
-/// Sizes that are tried besides 1, in bytes: numbers, pixels of three bytes, and pairs and triples of numbers.
+/// Sizes that are tried besides 1, in bytes: numbers, pixels of three bytes, and pairs and triples
+/// of numbers.
 const TRIED: [i32; 6] = [2, 3, 4, 8, 12, 16];
 /// Bytes of a sample: a multiple of all sizes, so that each begins with an item.
 pub const SAMPLE: usize = 48 << 10;
 /// The most samples of a file.
 pub const SAMPLES: u64 = 16;
-/// Bytes of a longer piece. A file of single bytes gets large blocks, in which matches may be far apart; samples are too short for those.
+/// Bytes of a longer piece. A file of single bytes gets large blocks, in which matches may be far
+/// apart; samples are too short for those.
 pub const PIECE: usize = 5 * SAMPLE;
 /// The most pieces of a file.
 pub const PIECES: u64 = 4;
 /// At most one in this many bytes of a file is read.
 const SHARE: u64 = 20;
-/// A size is chosen only if the compressed samples become smaller by this many percent, since less may be chance,
+/// A size is chosen only if the compressed samples become smaller by this many percent, since less
+/// may be chance,
 const GAIN: usize = 2;
-/// and by one in this many bytes of the uncompressed samples: if they compress to almost nothing, the larger blocks of the file compress
-/// so differently that samples prove little.
+/// and by one in this many bytes of the uncompressed samples: if they compress to almost nothing,
+/// the larger blocks of the file compress so differently that samples prove little.
 const PART: usize = 200;
-/// The level at which samples are compressed: a fast one, which chooses the same sizes as the others.
+/// The level at which samples are compressed: a fast one, which chooses the same sizes as the
+/// others.
 const LEVEL: u8 = 1;
 
 /// The positions of at most `most` samples of `len` bytes, evenly spaced in a file of `size` bytes.
@@ -35,8 +39,9 @@ pub fn places(size: u64, len: usize, most: u64) -> Vec<u64> {
     (0..count).map(|nth| nth * whole / count * sample).collect()
 }
 
-/// The size of items, in bytes, with which the samples compress best; 1 if none helps enough. `settings` returns the parameters for a size,
-/// `failed` the failure for an error that does not depend on it.
+/// The size of items, in bytes, with which the samples compress best; 1 if none helps enough.
+/// `settings` returns the parameters for a size, `failed` the failure for an error that does not
+/// depend on it.
 pub fn best(
     samples: &[Buffer],
     settings: impl Fn(i32) -> Result<Settings>,
@@ -61,7 +66,8 @@ pub fn best(
     Ok(best.1)
 }
 
-/// Whether longer pieces compress better with `chosen` than with `plain`, too. True if there are none.
+/// Whether longer pieces compress better with `chosen` than with `plain`, too. True if there are
+/// none.
 pub fn is_better(
     pieces: &[Buffer],
     chosen: &Settings,
@@ -70,7 +76,8 @@ pub fn is_better(
     Ok(pieces.is_empty() || compressed(pieces, chosen)? < compressed(pieces, plain)?)
 }
 
-/// The size of the compressed samples, in bytes; with parameters that the codec refuses more than any other.
+/// The size of the compressed samples, in bytes; with parameters that the codec refuses more than
+/// any other.
 fn compressed(samples: &[Buffer], settings: &Settings) -> std::result::Result<usize, Error> {
     match try_compressed(samples, settings) {
         Err(error) if !is_fault(error) => Ok(usize::MAX),

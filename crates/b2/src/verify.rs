@@ -203,7 +203,8 @@ struct Sound {
     nbytes: usize,
     /// Bytes of a block; none for a chunk of special values.
     blocksize: Option<usize>,
-    /// The positions of its first byte and behind its last; in a directory the number of its file and the next one.
+    /// The positions of its first byte and behind its last; in a directory the number of its file
+    /// and the next one.
     place: Option<(u64, u64)>,
 }
 
@@ -421,7 +422,8 @@ impl Findings {
         }
     }
 
-    /// How an intact frame was checked, in words. `covered` are the parts besides chunks that have checksums.
+    /// How an intact frame was checked, in words. `covered` are the parts besides chunks that have
+    /// checksums.
     fn checks(&self, covered: &str) -> String {
         let chunks = match (self.checked, self.unchecked) {
             (0, _) if covered == "none" => return "no checksums, all can be decompressed".into(),

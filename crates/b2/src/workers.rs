@@ -4,7 +4,8 @@ use crate::failure::{Failure, Result};
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The most unfinished parts for each thread: more than one, so that the others go on while one thread is slow.
+/// The most unfinished parts for each thread: more than one, so that the others go on while one
+/// thread is slow.
 const AHEAD: usize = 3;
 /// Roughly how many bytes of parts may be in memory at the same time.
 const MEMORY: u64 = 1 << 30;
@@ -33,7 +34,8 @@ impl<R> Results<R> {
     }
 }
 
-/// The results of the parts, and the function to which they are delivered in order. The threads share it.
+/// The results of the parts, and the function to which they are delivered in order. The threads
+/// share it.
 struct DeliveryQueue<R, D> {
     results: Mutex<Results<R>>,
     changed: Condvar,
@@ -52,8 +54,9 @@ impl<R, D> Drop for Guard<'_, R, D> {
     }
 }
 
-/// Makes a state for each worker thread. There are at most `threads` workers, no more than `parts` (0 if their number is unknown), and
-/// fewer if the parts, of `nbytes` bytes each, would take too much memory. `make` is told how many threads each state may use itself.
+/// Makes a state for each worker thread. There are at most `threads` workers, no more than `parts`
+/// (0 if their number is unknown), and fewer if the parts, of `nbytes` bytes each, would take too
+/// much memory. `make` is told how many threads each state may use itself.
 pub fn each_thread<S>(
     threads: i16,
     parts: u64,
@@ -69,8 +72,9 @@ pub fn each_thread<S>(
         .collect()
 }
 
-/// Calls `take` for one part after the other until there are no more, `work` on the parts in parallel, with a thread for each of `states`
-/// (the caller is one of them), and `deliver` with the results in the order of the parts. Returns the first failure in that order.
+/// Calls `take` for one part after the other until there are no more, `work` on the parts in
+/// parallel, with a thread for each of `states` (the caller is one of them), and `deliver` with the
+/// results in the order of the parts. Returns the first failure in that order.
 pub fn in_order<S: Send, P: Send, R: Send>(
     states: Vec<S>,
     take: impl FnMut() -> Result<Option<P>> + Send,
@@ -142,7 +146,8 @@ impl<R, D: FnMut(R) -> Result<()>> DeliveryQueue<R, D> {
         Some((*nth - 1, part))
     }
 
-    /// Adds the result of a part. Delivers the results whose turn it is, unless another thread is delivering: that one delivers it, too.
+    /// Adds the result of a part. Delivers the results whose turn it is, unless another thread is
+    /// delivering: that one delivers it, too.
     fn finish(&self, nth: usize, result: Result<R>) {
         let mut results = lock(&self.results);
         results.done.insert(nth, result);

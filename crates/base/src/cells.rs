@@ -1,7 +1,8 @@
 //! Blocks of arrays, and the cells that some filters and codecs cut them into.
 //!
-//! The shape of a block comes from the metalayer of the array, which may be damaged. It is checked here once, and against the length of
-//! the block ([`Cells::new`]), before it is used for a size or an index.
+//! The shape of a block comes from the metalayer of the array, which may be damaged. It is checked
+//! here once, and against the length of the block ([`Cells::new`]), before it is used for a size or
+//! an index.
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, Result};
@@ -43,7 +44,8 @@ impl BlockShape {
         &self.dims[..self.ndim]
     }
 
-    /// Bytes of a block with items of `typesize` bytes; at most `u64::MAX`, however large the lengths are.
+    /// Bytes of a block with items of `typesize` bytes; at most `u64::MAX`, however large the
+    /// lengths are.
     pub fn nbytes(&self, typesize: usize) -> u64 {
         let lengths = self.dims().iter();
         lengths.fold(typesize as u64, |nbytes, len| {
@@ -60,8 +62,8 @@ pub struct Cells {
     strides: [usize; MAX_BLOCK_DIM],
     /// Items of a cell along each dimension; the last cell may have fewer.
     sides: [usize; MAX_BLOCK_DIM],
-    /// Items from the first one of a cell to that of the next cell along each dimension. This is the side of a cell, unless
-    /// [`Cells::with_steps_of_first_side`] changed it.
+    /// Items from the first one of a cell to that of the next cell along each dimension. This is
+    /// the side of a cell, unless [`Cells::with_steps_of_first_side`] changed it.
     steps: [usize; MAX_BLOCK_DIM],
 }
 
@@ -76,7 +78,8 @@ pub struct Cell<'a> {
 }
 
 impl Cells {
-    /// Cuts a block of `len` bytes into cells. `sides` returns the side of a cell, in items, for the length of the block along a dimension.
+    /// Cuts a block of `len` bytes into cells. `sides` returns the side of a cell, in items, for
+    /// the length of the block along a dimension.
     ///
     /// # Errors
     /// [`Error::FAILURE`] if a block of this shape does not have `len` bytes.
@@ -106,7 +109,8 @@ impl Cells {
         Ok(cells)
     }
 
-    /// Moves the cells, so that along every dimension they begin at multiples of the first dimension's side.
+    /// Moves the cells, so that along every dimension they begin at multiples of the first
+    /// dimension's side.
     pub fn with_steps_of_first_side(mut self) -> Self {
         for (step, side) in self.steps.iter_mut().zip(&self.sides) {
             *step = (*side).min(self.sides[0]);
@@ -139,8 +143,9 @@ impl Cells {
     }
 }
 
-/// A walk over the cells of a block. It lends each cell instead of returning it as an iterator does: a cell that was just changed takes long
-/// to copy, as the loads are wider than the stores before them (an eighth of the time of ZFP with one dimension).
+/// A walk over the cells of a block. It lends each cell instead of returning it as an iterator
+/// does: a cell that was just changed takes long to copy, as the loads are wider than the stores
+/// before them (an eighth of the time of ZFP with one dimension).
 pub struct Walk<'a> {
     /// The index of the cell along each dimension.
     index: [usize; MAX_BLOCK_DIM],
@@ -194,7 +199,8 @@ impl Cell<'_> {
         self.extent[self.cells.shape.ndim - 1]
     }
 
-    /// Calls `visit` with the index in the block of the first item of each row of [`Cell::width`] items, in order.
+    /// Calls `visit` with the index in the block of the first item of each row of [`Cell::width`]
+    /// items, in order.
     #[inline(always)]
     pub fn each_row(&self, mut visit: impl FnMut(usize)) {
         let strides = &self.cells.strides;

@@ -1,5 +1,5 @@
-//! The error of every layer: which of the C API's return codes it is (`BLOSC2_ERROR_*`), what was being done, and why the system
-//! refused it.
+//! The error of every layer: which of the C API's return codes it is (`BLOSC2_ERROR_*`), what was
+//! being done, and why the system refused it.
 #![forbid(unsafe_code)]
 
 mod doing;
@@ -14,8 +14,8 @@ use std::io;
 /// The result of every fallible function of the core.
 pub type Result<T> = core::result::Result<T, Error>;
 
-/// Defines the kinds of errors, in the order of their codes: -1, -2 and so on. Each line has the name of the kind, that of the error
-/// without a cause, and what `blosc2_error_string` says.
+/// Defines the kinds of errors, in the order of their codes: -1, -2 and so on. Each line has the
+/// name of the kind, that of the error without a cause, and what `blosc2_error_string` says.
 macro_rules! kinds {
     ($($(#[$doc:meta])+ $kind:ident $error:ident $message:literal)+) => {
         /// What went wrong, by the code that a C function returns.
@@ -173,7 +173,8 @@ impl Error {
         Explanation(self)
     }
 
-    /// The error with what was being done, unless that is known already: who is nearer knows better.
+    /// The error with what was being done, unless that is known already: who is nearer knows
+    /// better.
     #[must_use]
     #[cold]
     pub const fn at(self, doing: Doing) -> Self {
@@ -192,8 +193,8 @@ impl Error {
         Self { errno, ..self }
     }
 
-    /// The error of a function that returns `reported` for any failure, with the same cause. Lack of memory is returned as itself even so,
-    /// since the same call may succeed later.
+    /// The error of a function that returns `reported` for any failure, with the same cause. Lack
+    /// of memory is returned as itself even so, since the same call may succeed later.
     #[must_use]
     pub fn or(self, reported: Self) -> Self {
         match self.kind() {

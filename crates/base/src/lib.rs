@@ -1,7 +1,8 @@
 //! What every crate of oxiblosc stands on.
 //!
 //! - [`error`]: errors with a cause
-//! - [`system`]: the operating system, for each kind of system; the collections need its allocator, threads and locks, so it is below them
+//! - [`system`]: the operating system, for each kind of system; the collections need its allocator,
+//!   threads and locks, so it is below them
 //! - [`memory`]: collections whose growth may fail, and locks
 //! - [`cells`]: the shapes of blocks of arrays
 #![deny(unsafe_op_in_unsafe_fn)]

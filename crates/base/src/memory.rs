@@ -1,17 +1,21 @@
 //! Memory: collections whose growth returns an error when there is no memory.
 //!
-//! The library uses these instead of the collections of the standard library, which abort the process then; `clippy.toml` refuses those.
+//! The library uses these instead of the collections of the standard library, which abort the
+//! process then; `clippy.toml` refuses those.
 //! - [`TryVec`]: a growable array, as `Vec`; [`Sorted`]: items in ascending order
 //! - [`Shared`]: a value with several owners, as `Arc`; [`boxed`]: a value on the heap
-//! - [`CStrBuf`]: an owned C string; [`Lossy`]: displays a C string; [`Stderr`]: writes lines to standard error; [`Text`]: a formatted text of limited
-//!   length, on the stack
-//! - [`Buffer`]: bytes from `malloc`, which C can free; [`CowBuffer`]: bytes that may be borrowed from C; [`AlignedBuffer`]: zeroed buffers for blocks;
+//! - [`CStrBuf`]: an owned C string; [`Lossy`]: displays a C string; [`Stderr`]: writes lines to
+//!   standard error; [`Text`]: a formatted text of limited length, on the stack
+//! - [`Buffer`]: bytes from `malloc`, which C can free; [`CowBuffer`]: bytes that may be borrowed
+//!   from C; [`AlignedBuffer`]: zeroed buffers for blocks;
 //!   [`TransientBytes`]: bytes that are needed until the end of a call
 //! - [`grid`]: buffers that workers fill together
 //! - [`object_pool`]: an object pool; [`per_thread`]: thread-local values
-//! - [`Published`], [`PublishedTable`]: values that are read without a lock; [`Field`]: fields that C reads and writes, too
+//! - [`Published`], [`PublishedTable`]: values that are read without a lock; [`Field`]: fields that
+//!   C reads and writes, too
 //! - [`StateLock`]: a lock that lets many threads read while one prepares a change
-//! - [`mod@env`]: environment variables, and trace output; [`cpu`]: which vector instructions are used
+//! - [`mod@env`]: environment variables, and trace output; [`cpu`]: which vector instructions are
+//!   used
 
 mod aligned;
 mod buffer;

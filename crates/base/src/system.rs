@@ -1,5 +1,6 @@
-//! The operating system: all that differs between kinds of systems, in a folder for each, `unix` and `windows`. Both have the same
-//! modules, and the same items in them, so that no other crate asks what it runs on.
+//! The operating system: all that differs between kinds of systems, in a folder for each, `unix`
+//! and `windows`. Both have the same modules, and the same items in them, so that no other crate
+//! asks what it runs on.
 //!
 //! - `folder`: directories that are looked up once, and what is done with names in them
 //! - `files`: paths and open files; `attributes`: extended attributes of these
@@ -12,8 +13,9 @@
 //! - `library`: libraries that are loaded
 //! - `clock`: the clock of the timestamps; `random`: random numbers
 //!
-//! Paths are C strings here: the standard library makes copies of its paths, and ends the process where there is no memory for one.
-//! On Windows a path is UTF-8, or in the code page of the process if it cannot be UTF-8.
+//! Paths are C strings here: the standard library makes copies of its paths, and ends the process
+//! where there is no memory for one. On Windows a path is UTF-8, or in the code page of the process
+//! if it cannot be UTF-8.
 
 /// Extended attributes of open files.
 pub mod attributes;

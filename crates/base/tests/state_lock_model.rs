@@ -1,4 +1,5 @@
-//! The lock on the state of a super-chunk: every interleaving of small scenes, found by the model checker.
+//! The lock on the state of a super-chunk: every interleaving of small scenes, found by the model
+//! checker.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --profile checked -p oxiblosc-base --test state_lock_model`
 #![cfg(loom)]
@@ -8,7 +9,8 @@ use loom::thread;
 use state_lock::StateLock;
 use std::time::Duration;
 
-// The file itself, so that it is built with loom's types: loom stops at the first pair of accesses to the value without an order.
+// The file itself, so that it is built with loom's types: loom stops at the first pair of accesses
+// to the value without an order.
 #[allow(dead_code, reason = "the scenes do not need all of it")]
 #[path = "../src/memory/state_lock.rs"]
 mod state_lock;

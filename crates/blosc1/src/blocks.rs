@@ -1,4 +1,5 @@
-//! Chooses the size of blocks, and whether they are split into streams. The figures are those of c-blosc 1.21.
+//! Chooses the size of blocks, and whether they are split into streams. The figures are those of
+//! c-blosc 1.21.
 
 use super::compressors::{BLOSCLZ, LZ4HC, SNAPPY, ZLIB, ZSTD};
 use oxiblosc_chunk::blosc1::can_split;
@@ -45,8 +46,8 @@ impl BlockParams {
         }
     }
 
-    /// Whether blocks of this size are split. Blocks whose split readers could not recognise are not split, whatever the mode is. (c-blosc splits
-    /// them, and cannot read these chunks.)
+    /// Whether blocks of this size are split. Blocks whose split readers could not recognise are
+    /// not split, whatever the mode is. (c-blosc splits them, and cannot read these chunks.)
     pub fn split(&self, blocksize: usize) -> bool {
         self.wants_split(blocksize as i64) && can_split(self.typesize as usize, blocksize)
     }
@@ -62,7 +63,8 @@ impl BlockParams {
             forced => forced.clamp(MIN_BLOCKSIZE, MAX_BLOCKSIZE),
         };
         if self.clevel > 0 && self.wants_split(size) {
-            // Each stream gets the size that a block without a split would have, up to 256 KB; a block gets 64 KB to 1 MB.
+            // Each stream gets the size that a block without a split would have, up to 256 KB; a
+            // block gets 64 KB to 1 MB.
             size = (size.min(256 << 10) * self.typesize).clamp(64 << 10, 1 << 20);
         }
         size = size.min(self.nbytes);

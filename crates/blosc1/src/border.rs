@@ -1,4 +1,5 @@
-//! What all functions of the library return for an error that has no code of its own, and how they report it.
+//! What all functions of the library return for an error that has no code of its own, and how they
+//! report it.
 
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::Stderr;

@@ -129,7 +129,8 @@ impl Request {
         let run = || {
             self.check(nbytes, destsize)?;
             let params = self.params(nbytes)?;
-            // No chunk is larger than this: the header, the data, the start of each block, and the size of each stream.
+            // No chunk is larger than this: the header, the data, the start of each block, and the
+            // size of each stream.
             let nblocks = nbytes.div_ceil(params.blocksize);
             let max_size = MIN_HEADER_LENGTH + nbytes + 4 * nblocks * (1 + params.typesize);
             let room = destsize.min(max_size);
@@ -150,12 +151,14 @@ impl Request {
     }
 }
 
-/// The number in an environment variable, if it is at least `least`. As in c-blosc, 22 (`EINVAL`) is taken for a number that could not be read.
+/// The number in an environment variable, if it is at least `least`. As in c-blosc, 22 (`EINVAL`)
+/// is taken for a number that could not be read.
 fn number(name: &CStr, least: i64) -> Option<i64> {
     env::number(name).filter(|value| *value >= least && *value != i64::from(libc::EINVAL))
 }
 
-/// Sets the number of threads to the number in `BLOSC_NTHREADS`, if there is one. An error if the previous number of threads was negative.
+/// Sets the number of threads to the number in `BLOSC_NTHREADS`, if there is one. An error if the
+/// previous number of threads was negative.
 pub(super) fn nthreads_of_environment() -> Result<(), c_int> {
     match number(c"BLOSC_NTHREADS", 1) {
         Some(nthreads) => match settings::set_nthreads(nthreads as c_int) {
@@ -208,15 +211,17 @@ fn from_environment(request: &mut Request) -> Result<(), c_int> {
     Ok(())
 }
 
-/// Compresses the `nbytes` bytes at `src` into `dest`, which has room for `destsize` bytes. With `nbytes + BLOSC_MAX_OVERHEAD` bytes,
-/// every chunk fits. The buffers must not overlap.
+/// Compresses the `nbytes` bytes at `src` into `dest`, which has room for `destsize` bytes. With
+/// `nbytes + BLOSC_MAX_OVERHEAD` bytes, every chunk fits. The buffers must not overlap.
 ///
-/// `clevel` is 0 (store) to 9. `doshuffle` is `BLOSC_NOSHUFFLE`, `BLOSC_SHUFFLE` or `BLOSC_BITSHUFFLE`, for items of `typesize` bytes,
-/// 1 to 255. The compressor, the number of threads, the block size and the split mode are settings of the process.
+/// `clevel` is 0 (store) to 9. `doshuffle` is `BLOSC_NOSHUFFLE`, `BLOSC_SHUFFLE` or
+/// `BLOSC_BITSHUFFLE`, for items of `typesize` bytes, 1 to 255. The compressor, the number of
+/// threads, the block size and the split mode are settings of the process.
 ///
-/// Environment variables override arguments and settings: `BLOSC_CLEVEL`, `BLOSC_SHUFFLE` (`NOSHUFFLE`, `SHUFFLE`, `BITSHUFFLE`),
-/// `BLOSC_TYPESIZE`, `BLOSC_COMPRESSOR`, `BLOSC_NTHREADS`, `BLOSC_BLOCKSIZE` and `BLOSC_SPLITMODE` (`FORWARD_COMPAT`, `AUTO`, `ALWAYS`,
-/// `NEVER`). With `BLOSC_WARN=1`, a message on stderr says why a buffer cannot be compressed.
+/// Environment variables override arguments and settings: `BLOSC_CLEVEL`, `BLOSC_SHUFFLE`
+/// (`NOSHUFFLE`, `SHUFFLE`, `BITSHUFFLE`), `BLOSC_TYPESIZE`, `BLOSC_COMPRESSOR`, `BLOSC_NTHREADS`,
+/// `BLOSC_BLOCKSIZE` and `BLOSC_SPLITMODE` (`FORWARD_COMPAT`, `AUTO`, `ALWAYS`, `NEVER`). With
+/// `BLOSC_WARN=1`, a message on stderr says why a buffer cannot be compressed.
 ///
 /// Returns the size of the chunk, 0 if it does not fit, or a negative code.
 ///
@@ -251,8 +256,9 @@ pub unsafe extern "C" fn blosc_compress(
     unsafe { request.run((src.cast(), nbytes), (dest.cast(), destsize)) }
 }
 
-/// Works like `blosc_compress`, but takes the settings as arguments: the name of the compressor, the block size (0 if the library
-/// chooses it), and the number of threads. It ignores environment variables except `BLOSC_WARN`.
+/// Works like `blosc_compress`, but takes the settings as arguments: the name of the compressor,
+/// the block size (0 if the library chooses it), and the number of threads. It ignores environment
+/// variables except `BLOSC_WARN`.
 ///
 /// # Safety
 /// The buffers have the given sizes; `compressor` is a C string, or null.

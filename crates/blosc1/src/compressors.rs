@@ -42,8 +42,8 @@ pub fn library_of(format: u8) -> Option<&'static CStr> {
     LIBRARIES.get(usize::from(format)).copied()
 }
 
-/// Sets `compname` to the name of the compressor with this code. Returns the code. If no compressor has it, the name is NULL and the
-/// result -1.
+/// Sets `compname` to the name of the compressor with this code. Returns the code. If no compressor
+/// has it, the name is NULL and the result -1.
 ///
 /// # Safety
 /// `compname` can be written, or is null.
@@ -91,9 +91,10 @@ const VERSION: &CStr =
         Err(_) => c"",
     };
 
-/// Sets `complib` and `version`, unless they are NULL, to the name and the version of the library that implements a compressor. The caller
-/// frees each text with `free()`. Returns the number of the library. If the compressor does not exist, or memory is lacking, the texts are
-/// NULL and the result is -1.
+/// Sets `complib` and `version`, unless they are NULL, to the name and the version of the library
+/// that implements a compressor. The caller frees each text with `free()`. Returns the number of
+/// the library. If the compressor does not exist, or memory is lacking, the texts are NULL and the
+/// result is -1.
 ///
 /// # Safety
 /// `compname` is a C string; the others can be written, or are null.

@@ -44,7 +44,8 @@ unsafe fn run(
     }
     let header = raw.check(|nblocks| nblocks)?;
     let nthreads = threads::count(nthreads, header.nbytes, header.blocksize_field())?;
-    // SAFETY: `src` is a whole chunk, as its header says, and `dest` has `destsize` bytes, at least those of the data (# Safety).
+    // SAFETY: `src` is a whole chunk, as its header says, and `dest` has `destsize` bytes, at least
+    // those of the data (# Safety).
     let buffers = unsafe { buffers((src.cast(), header.cbytes), (dest.cast(), header.nbytes)) };
     let (src, dest) = buffers.map_err(failed)?;
     if fast_path::decompress(&header, src, dest).is_none() {
@@ -60,9 +61,10 @@ unsafe fn run(
     Ok(header.nbytes as c_int)
 }
 
-/// Decompresses the chunk at `src` into `dest`, which has `destsize` bytes. `BLOSC_NTHREADS` overrides the number of threads that was
-/// set. `blosc_cbuffer_validate` tells how large the data are. Returns the size of the data, or 0 or a negative code if the chunk is
-/// damaged or `dest` is too small.
+/// Decompresses the chunk at `src` into `dest`, which has `destsize` bytes. `BLOSC_NTHREADS`
+/// overrides the number of threads that was set. `blosc_cbuffer_validate` tells how large the data
+/// are. Returns the size of the data, or 0 or a negative code if the chunk is damaged or `dest` is
+/// too small.
 ///
 /// # Safety
 /// `src` has as many bytes as its header says; `dest` has `destsize` bytes.
@@ -114,7 +116,8 @@ fn range_of(header: &ChunkHeader, start: c_int, nitems: c_int) -> Result<ItemRan
     }
 }
 
-/// Decompresses `nitems` items of the chunk at `src`, from item `start` on, into `dest`. Returns their size in bytes, or a negative code.
+/// Decompresses `nitems` items of the chunk at `src`, from item `start` on, into `dest`. Returns
+/// their size in bytes, or a negative code.
 ///
 /// # Safety
 /// `src` has as many bytes as its header says; `dest` has room for the items.

@@ -24,7 +24,8 @@ impl RawHeader {
     /// # Safety
     /// `chunk` is null, or 16 bytes are readable there.
     pub unsafe fn read(chunk: *const c_void) -> Option<Self> {
-        // SAFETY: the pointer is not null, so 16 bytes are readable there (# Safety). An array of bytes needs no alignment.
+        // SAFETY: the pointer is not null, so 16 bytes are readable there (# Safety). An array of
+        // bytes needs no alignment.
         (!chunk.is_null()).then(|| Self(unsafe { *chunk.cast() }))
     }
 
@@ -69,8 +70,8 @@ impl RawHeader {
             || self.0[3] == 0
     }
 
-    /// The header, if its sizes and codec are possible. `starts` gets the number of blocks and returns how many block starts must fit behind the
-    /// header.
+    /// The header, if its sizes and codec are possible. `starts` gets the number of blocks and
+    /// returns how many block starts must fit behind the header.
     ///
     /// # Errors
     /// A negative code.
@@ -103,7 +104,8 @@ unsafe fn write_unless_null<T>(place: *mut T, value: T) {
     }
 }
 
-/// Reads the size of the data, of the chunk and of a block from the header. If the format is unknown, they are 0.
+/// Reads the size of the data, of the chunk and of a block from the header. If the format is
+/// unknown, they are 0.
 ///
 /// # Safety
 /// `cbuffer` has 16 bytes; the others can be written, or are null.
@@ -127,8 +129,9 @@ pub unsafe extern "C" fn blosc_cbuffer_sizes(
     }
 }
 
-/// Checks whether the `cbytes` bytes at `cbuffer` can be a chunk, and sets `nbytes` to the size of its data. It is then safe to
-/// decompress the chunk, though this may fail. Returns 0, or -1 if the bytes are no chunk.
+/// Checks whether the `cbytes` bytes at `cbuffer` can be a chunk, and sets `nbytes` to the size of
+/// its data. It is then safe to decompress the chunk, though this may fail. Returns 0, or -1 if the
+/// bytes are no chunk.
 ///
 /// # Safety
 /// `cbuffer` has `cbytes` bytes; `nbytes` can be written, or is null.
@@ -141,7 +144,8 @@ pub unsafe extern "C" fn blosc_cbuffer_validate(
     if cbytes < MIN_HEADER_LENGTH {
         return FAILED;
     }
-    // SAFETY: `cbuffer` has `cbytes` bytes, by `# Safety`, which were found to be enough for a header.
+    // SAFETY: `cbuffer` has `cbytes` bytes, by `# Safety`, which were found to be enough for a
+    // header.
     let header = unsafe { RawHeader::read(cbuffer) }.filter(RawHeader::is_known);
     let (size, all) = header.map_or((0, 0), |header| {
         (header.nbytes() as usize, header.cbytes() as usize)
@@ -155,8 +159,8 @@ pub unsafe extern "C" fn blosc_cbuffer_validate(
     }
 }
 
-/// Reads the size of an item, and the bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED` and `BLOSC_DOBITSHUFFLE` from the header. If the format
-/// is unknown, both are 0.
+/// Reads the size of an item, and the bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED` and
+/// `BLOSC_DOBITSHUFFLE` from the header. If the format is unknown, both are 0.
 ///
 /// # Safety
 /// `cbuffer` has 16 bytes; the others can be written, or are null.
@@ -192,7 +196,8 @@ pub unsafe extern "C" fn blosc_cbuffer_versions(
     }
 }
 
-/// Returns the name of the library that compressed a chunk, or NULL if it is unknown. This library owns the name.
+/// Returns the name of the library that compressed a chunk, or NULL if it is unknown. This library
+/// owns the name.
 ///
 /// # Safety
 /// `cbuffer` has 16 bytes.

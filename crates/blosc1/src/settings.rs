@@ -1,7 +1,7 @@
 //! The settings of the process, for functions that do not take settings as arguments.
 //!
-//! Each is an atomic. No call waits for another, so there is no lock that a `fork` could leave locked, and the environment variable
-//! `BLOSC_NOLOCK` has no effect.
+//! Each is an atomic. No call waits for another, so there is no lock that a `fork` could leave
+//! locked, and the environment variable `BLOSC_NOLOCK` has no effect.
 
 use super::blocks::FORWARD_COMPAT;
 use super::border::FAILED;
@@ -76,13 +76,15 @@ fn release() {
     snappy::release();
 }
 
-/// Initialises the library. Programs need not call it, since the other functions initialise the library if that is necessary.
+/// Initialises the library. Programs need not call it, since the other functions initialise the
+/// library if that is necessary.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc_init() {
     init();
 }
 
-/// Ends the worker threads, and frees the memory that is kept between calls. The settings stay, and the library can be used again.
+/// Ends the worker threads, and frees the memory that is kept between calls. The settings stay, and
+/// the library can be used again.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc_destroy() {
     guard((), || {
@@ -92,8 +94,8 @@ pub extern "C" fn blosc_destroy() {
     });
 }
 
-/// Ends the worker threads, and frees the memory that is kept between calls. The next call creates both again if it needs them. Returns 0,
-/// or -1 if the library is not initialised.
+/// Ends the worker threads, and frees the memory that is kept between calls. The next call creates
+/// both again if it needs them. Returns 0, or -1 if the library is not initialised.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc_free_resources() -> c_int {
     guard(FAILED, || {
@@ -111,21 +113,22 @@ pub extern "C" fn blosc_get_nthreads() -> c_int {
     nthreads()
 }
 
-/// Sets the number of threads that `blosc_compress` and `blosc_decompress` use, 1 to `BLOSC_MAX_THREADS`. Returns the previous number.
+/// Sets the number of threads that `blosc_compress` and `blosc_decompress` use, 1 to
+/// `BLOSC_MAX_THREADS`. Returns the previous number.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc_set_nthreads(nthreads: c_int) -> c_int {
     set_nthreads(nthreads)
 }
 
-/// Returns the name of the compressor that `blosc_compress` uses, or NULL if the program has set one that does not exist. The library
-/// owns the name.
+/// Returns the name of the compressor that `blosc_compress` uses, or NULL if the program has set
+/// one that does not exist. The library owns the name.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc_get_compressor() -> *const c_char {
     name_of(compressor()).map_or(null(), CStr::as_ptr)
 }
 
-/// Sets the compressor that `blosc_compress` uses, by name. Returns its code, or -1 if it does not exist: then `blosc_compress` fails
-/// until another compressor is set.
+/// Sets the compressor that `blosc_compress` uses, by name. Returns its code, or -1 if it does not
+/// exist: then `blosc_compress` fails until another compressor is set.
 ///
 /// # Safety
 /// `compname` is a C string, or null.
@@ -138,21 +141,23 @@ pub unsafe extern "C" fn blosc_set_compressor(compname: *const c_char) -> c_int 
     })
 }
 
-/// Returns the block size that `blosc_compress` uses, in bytes; 0 if the library chooses it for each buffer.
+/// Returns the block size that `blosc_compress` uses, in bytes; 0 if the library chooses it for
+/// each buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc_get_blocksize() -> c_int {
     blocksize()
 }
 
-/// Sets the block size that `blosc_compress` uses, in bytes; with 0 the library chooses it for each buffer. Blocks that are split may
-/// be larger.
+/// Sets the block size that `blosc_compress` uses, in bytes; with 0 the library chooses it for each
+/// buffer. Blocks that are split may be larger.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc_set_blocksize(blocksize: usize) {
     set_blocksize(blocksize);
 }
 
-/// Sets the mode in which blocks are split into one stream for each byte of an item: `BLOSC_ALWAYS_SPLIT`, `BLOSC_NEVER_SPLIT`,
-/// `BLOSC_AUTO_SPLIT`, or `BLOSC_FORWARD_COMPAT_SPLIT`, which is the default. `blosc_compress_ctx` uses the mode, too.
+/// Sets the mode in which blocks are split into one stream for each byte of an item:
+/// `BLOSC_ALWAYS_SPLIT`, `BLOSC_NEVER_SPLIT`, `BLOSC_AUTO_SPLIT`, or `BLOSC_FORWARD_COMPAT_SPLIT`,
+/// which is the default. `blosc_compress_ctx` uses the mode, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc_set_splitmode(splitmode: c_int) {
     set_splitmode(splitmode);

@@ -31,7 +31,8 @@ mod tests {
     use super::*;
     use std::iter::repeat_n;
 
-    /// Data of many kinds and sizes: noise, numbers, repeats of all lengths from near and from far, over the ends of 64 KiB too.
+    /// Data of many kinds and sizes: noise, numbers, repeats of all lengths from near and from far,
+    /// over the ends of 64 KiB too.
     fn all_data() -> Vec<Vec<u8>> {
         let mut state = 1u64;
         let mut below = |n: usize| {

@@ -17,8 +17,8 @@ impl Executor for WorkerThreads {
     }
 }
 
-/// How many threads work on a chunk if a program asks for `nthreads`. As in c-blosc, the number is checked only if there is more than one whole
-/// block.
+/// How many threads work on a chunk if a program asks for `nthreads`. As in c-blosc, the number is
+/// checked only if there is more than one whole block.
 ///
 /// # Errors
 /// [`FAILED`].

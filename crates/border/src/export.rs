@@ -1,4 +1,5 @@
-//! The body of an exported function: no panic leaves it, and errors become codes, which can be traced.
+//! The body of an exported function: no panic leaves it, and errors become codes, which can be
+//! traced.
 
 use oxiblosc_base::memory::env::{on_caught_panic, trace};
 use oxiblosc_base::system::thread::NotCancelled;
@@ -9,7 +10,8 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
-/// Runs the body of an exported function, in which the thread is not cancelled; a panic gives `failed`.
+/// Runs the body of an exported function, in which the thread is not cancelled; a panic gives
+/// `failed`.
 pub fn guard<T>(failed: T, body: impl FnOnce() -> T) -> T {
     let _until_return = NotCancelled::new();
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
@@ -18,7 +20,8 @@ pub fn guard<T>(failed: T, body: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Says that there was a panic. Not inlined, like [`trace_error`], as each exported function has it.
+/// Says that there was a panic. Not inlined, like [`trace_error`], as each exported function has
+/// it.
 #[cold]
 #[inline(never)]
 fn panicked(payload: Box<dyn Any + Send>) {
@@ -158,8 +161,9 @@ impl<T> Done<Self> for *mut T {
     }
 }
 
-/// Runs the body of the exported function `name`, which returns 0, a count or a pointer; where it fails, an error code or null. The attribute
-/// [`export`](oxiblosc_export::export) calls it. `arguments` are for the trace of an error.
+/// Runs the body of the exported function `name`, which returns 0, a count or a pointer; where it
+/// fails, an error code or null. The attribute [`export`](oxiblosc_export::export) calls it.
+/// `arguments` are for the trace of an error.
 pub fn returned<T: Done<R>, R: Returned, const N: usize>(
     name: &str,
     arguments: impl FnOnce() -> [Argument; N],

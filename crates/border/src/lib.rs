@@ -1,8 +1,10 @@
-//! What the functions that C programs call have in common, in both C libraries: `libblosc2` and `libblosc`.
+//! What the functions that C programs call have in common, in both C libraries: `libblosc2` and
+//! `libblosc`.
 //!
-//! - [`export`] exports a function whose body may fail: errors become codes, which can be traced ([`returned`]), and no panic leaves it
-//!   ([`guard`])
-//! - [`not_null`] refuses null pointers; [`bytes`], [`bytes_mut`], [`items`], [`any_items`], [`buffers`] and [`c_str`] turn pointers into references
+//! - [`export`] exports a function whose body may fail: errors become codes, which can be traced
+//!   ([`returned`]), and no panic leaves it ([`guard`])
+//! - [`not_null`] refuses null pointers; [`bytes`], [`bytes_mut`], [`items`], [`any_items`],
+//!   [`buffers`] and [`c_str`] turn pointers into references
 //! - [`give`], [`hand_over`] and [`numbers_for_c`] return more than a code
 //! - [`size`], [`index`](index()), [`room`] and [`c_size`] convert numbers
 #![deny(unsafe_op_in_unsafe_fn)]

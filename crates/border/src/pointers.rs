@@ -57,7 +57,8 @@ pub unsafe fn any_items<'a, T>(list: *const T, len: usize) -> Result<&'a [T]> {
     }
 }
 
-/// A list of the program, such as a shape: `len` items at an address that must not be null, even if `len` is 0.
+/// A list of the program, such as a shape: `len` items at an address that must not be null, even if
+/// `len` is 0.
 ///
 /// # Errors
 /// [`Error::NULL_POINTER`].
@@ -100,7 +101,8 @@ pub unsafe fn give<T>(place: *mut T, value: T) {
     }
 }
 
-/// Gives the program a buffer, which it frees with `free`, and says how many bytes it has; gives that, too.
+/// Gives the program a buffer, which it frees with `free`, and says how many bytes it has; gives
+/// that, too.
 ///
 /// # Safety
 /// Both places can be written.
@@ -146,15 +148,16 @@ pub fn apart(src: *const u8, srclen: usize, dest: *const u8, destlen: usize) -> 
 /// Those of [`apart`] and [`bytes`].
 ///
 /// # Safety
-/// A pointer that is not null points to as many bytes as its length says; no other thread writes those of `src`, or uses those of `dest`,
-/// meanwhile.
+/// A pointer that is not null points to as many bytes as its length says; no other thread writes
+/// those of `src`, or uses those of `dest`, meanwhile.
 #[inline]
 pub unsafe fn buffers<'a>(
     (src, srclen): (*const u8, usize),
     (dest, destlen): (*mut u8, usize),
 ) -> Result<(&'a [u8], &'a mut [u8])> {
     apart(src, srclen, dest, destlen)?;
-    // SAFETY: the buffers have these lengths (`# Safety`), and they share no byte, as was just checked.
+    // SAFETY: the buffers have these lengths (`# Safety`), and they share no byte, as was just
+    // checked.
     unsafe { Ok((bytes(src, srclen)?, bytes_mut(dest, destlen)?)) }
 }
 

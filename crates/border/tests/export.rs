@@ -32,7 +32,8 @@ mod by_name {
 
 #[test]
 fn results_become_codes() {
-    // SAFETY: the pointer is null or points to a number, and the function of this name is the one above.
+    // SAFETY: the pointer is null or points to a number, and the function of this name is the one
+    // above.
     let half = |value: Option<&c_int>| unsafe {
         by_name::oxiblosc_test_half(value.map_or(null(), std::ptr::from_ref))
     };

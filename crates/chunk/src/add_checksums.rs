@@ -8,7 +8,8 @@ use oxiblosc_base::memory::sort::sort;
 use oxiblosc_base::memory::{Buffer, Collect, TryVec};
 use oxiblosc_base::{Error, Result};
 
-/// The chunk with checksums. None if it has checksums already, or cannot have them: chunks of Blosc 1, and those that would become too long.
+/// The chunk with checksums. None if it has checksums already, or cannot have them: chunks of Blosc
+/// 1, and those that would become too long.
 ///
 /// # Errors
 /// Those of a damaged chunk, [`Error::MEMORY_ALLOC`].
@@ -43,7 +44,8 @@ pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
     let more = layout.table_len();
     let mut cbytes = header.cbytes + more;
     if (TableLayout::of(&ChunkHeader { cbytes, ..header })).has_pages() {
-        // The size decides which layout readers expect, so it must not be that of a chunk of stored streams.
+        // The size decides which layout readers expect, so it must not be that of a chunk of stored
+        // streams.
         cbytes += 1;
     }
     if front_len < front_end || !apart || i32::try_from(cbytes).is_err() {
@@ -77,7 +79,8 @@ fn finish(header: ChunkHeader, layout: TableLayout, front_end: usize, bytes: &mu
     seal(&mut bytes[..front_end + layout.table_len()], front_end);
 }
 
-/// Completes the front of a chunk, whose table begins at `at`: writes the magic and the checksum of the front.
+/// Completes the front of a chunk, whose table begins at `at`: writes the magic and the checksum of
+/// the front.
 pub fn seal(front: &mut [u8], at: usize) {
     front[at..at + MAGIC.len()].copy_from_slice(&MAGIC);
     if let Some((before, sum)) = front.split_last_chunk_mut() {
@@ -85,8 +88,8 @@ pub fn seal(front: &mut [u8], at: usize) {
     }
 }
 
-/// Writes header and table of a chunk whose blocks are already there, one behind the other. Returns false if readers would take it for a chunk
-/// of stored streams.
+/// Writes header and table of a chunk whose blocks are already there, one behind the other. Returns
+/// false if readers would take it for a chunk of stored streams.
 pub fn write(header: ChunkHeader, front_end: usize, chunk: &mut [u8]) -> bool {
     let layout = TableLayout::plain(header.nblocks);
     let (front, streams) = chunk.split_at_mut(front_end + layout.table_len());
@@ -133,7 +136,8 @@ fn add_to_stored(header: &ChunkHeader, chunk: &[u8]) -> Result<Option<Buffer>> {
     Ok(Some(bytes))
 }
 
-/// The size of a chunk of stored streams that has the data of a chunk with this header. None if it cannot have checksums.
+/// The size of a chunk of stored streams that has the data of a chunk with this header. None if it
+/// cannot have checksums.
 pub fn stored_size(header: &ChunkHeader) -> Option<usize> {
     let Blocks::Regular { blocksize } = header.blocks else {
         return None;

@@ -9,7 +9,8 @@ use super::touched::Touched;
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::{Buffer, TransientBytes};
 
-/// Assembles the chunk: the changed blocks, and the others as they are, each followed by `slack` free bytes.
+/// Assembles the chunk: the changed blocks, and the others as they are, each followed by `slack`
+/// free bytes.
 pub(super) fn assemble(
     chunk: &Chunk,
     encoder: &BlockEncoder,

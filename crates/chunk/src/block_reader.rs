@@ -42,7 +42,8 @@ impl Chunk<'_> {
         self.header().special() != Special::None
     }
 
-    /// Fills `dest` with the data of a chunk of special values, from byte `start` on; uninitialised data are zeros.
+    /// Fills `dest` with the data of a chunk of special values, from byte `start` on; uninitialised
+    /// data are zeros.
     ///
     /// # Errors
     /// Those of a damaged chunk, and of one that has blocks.
@@ -85,8 +86,9 @@ impl BlockReader<'_> {
         self.decoder.decode(pos, reference, dest, parts)
     }
 
-    /// Runs `body` with items of block `nblock`, if single items can be read from it without undoing its filters; returns false otherwise.
-    /// `span` is the byte range in the block (start, end) and the size of an item.
+    /// Runs `body` with items of block `nblock`, if single items can be read from it without
+    /// undoing its filters; returns false otherwise. `span` is the byte range in the block (start,
+    /// end) and the size of an item.
     ///
     /// # Errors
     /// Those of a damaged chunk, and those of `body`.
@@ -100,8 +102,8 @@ impl BlockReader<'_> {
         self.decoder.decode_items(nblock, span, parts, body)
     }
 
-    /// Decodes the bytes of block `nblock` from `from` on into `part`, if that is possible without decoding the whole block; returns false
-    /// otherwise.
+    /// Decodes the bytes of block `nblock` from `from` on into `part`, if that is possible without
+    /// decoding the whole block; returns false otherwise.
     ///
     /// # Errors
     /// Those of a damaged chunk.

@@ -11,8 +11,9 @@ const MAX_SPLITS: usize = 16;
 /// A block is not split into streams shorter than this.
 const MIN_STREAM: usize = 128;
 
-/// Whether a block of `blocksize` bytes can be split into a stream for each byte of an item. If not, readers take the block for one stream,
-/// whatever its flag for unsplit blocks says: that flag was added to the format later.
+/// Whether a block of `blocksize` bytes can be split into a stream for each byte of an item. If
+/// not, readers take the block for one stream, whatever its flag for unsplit blocks says: that flag
+/// was added to the format later.
 pub fn can_split(typesize: usize, blocksize: usize) -> bool {
     typesize <= MAX_SPLITS && blocksize / typesize >= MIN_STREAM
 }
@@ -20,13 +21,15 @@ pub fn can_split(typesize: usize, blocksize: usize) -> bool {
 /// Reads a header.
 ///
 /// # Errors
-/// [`Error::VERSION_SUPPORT`] for versions other than 2, [`Error::INVALID_HEADER`] for sizes that contradict each other.
+/// [`Error::VERSION_SUPPORT`] for versions other than 2, [`Error::INVALID_HEADER`] for sizes that
+/// contradict each other.
 pub fn read_header(raw: &[u8; MIN_HEADER_LENGTH]) -> Result<ChunkHeader> {
     let mut raw = *raw;
     if raw[0] != version::BLOSC1 {
         return Err(Error::VERSION_SUPPORT);
     }
-    // Blosc 1 has no extended header: if both bits are set, items of several bytes are shuffled by bytes.
+    // Blosc 1 has no extended header: if both bits are set, items of several bytes are shuffled by
+    // bytes.
     if raw[2] & flags::EXTENDED == flags::EXTENDED {
         let other = if raw[3] == 1 {
             flags::SHUFFLE

@@ -1,5 +1,6 @@
-//! Remembers which blocks were found to match their checksums, so that each is checked once instead of by every read.
-//! This is only valid for memory that nothing but the library changes, not for files.
+//! Remembers which blocks were found to match their checksums, so that each is checked once instead
+//! of by every read. This is only valid for memory that nothing but the library changes, not for
+//! files.
 
 use oxiblosc_base::memory::{Collect, TryVec};
 use std::ops::Range;
@@ -19,7 +20,8 @@ impl Checked<'_> {
     }
 
     fn has(&self, part: usize) -> bool {
-        // Relaxed: the bytes that were checked do not change while others read them, so the bit alone says everything.
+        // Relaxed: the bytes that were checked do not change while others read them, so the bit
+        // alone says everything.
         self.word(part)
             .is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
     }
@@ -56,8 +58,8 @@ impl Checked<'_> {
     }
 }
 
-/// Which parts of the chunks of a frame were checked. The words are allocated when the first chunk is read; without memory for them, chunks are
-/// checked by every read.
+/// Which parts of the chunks of a frame were checked. The words are allocated when the first chunk
+/// is read; without memory for them, chunks are checked by every read.
 #[derive(Default)]
 pub struct CheckedChunks(OnceLock<TryVec<AtomicU64>>);
 

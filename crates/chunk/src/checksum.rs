@@ -1,7 +1,8 @@
 //! Checksums in a chunk, stored where readers that do not know them skip them.
 //!
-//! Readers find blocks by the table of block starts, so a writer may leave free bytes before the first block. A chunk with checksums has
-//! a table there, behind its block starts and its dictionary, and a bit in its second flags byte (`CHECKSUMS`):
+//! Readers find blocks by the table of block starts, so a writer may leave free bytes before the
+//! first block. A chunk with checksums has a table there, behind its block starts and its
+//! dictionary, and a bit in its second flags byte (`CHECKSUMS`):
 //!
 //! | bytes | |
 //! |---|---|
@@ -9,13 +10,14 @@
 //! | 4 for each block | checksum of its streams, with their sizes |
 //! | 4 | checksum of the front: of all bytes of the chunk before it |
 //!
-//! All are CRC-32C, little-endian. A read of a part of a stored stream should check only that part. So a chunk all of whose blocks are stored
-//! streams has a longer table, with a checksum for each page. The checksums are part of the chunk: they are copied with it, and
-//! a writer that does not know them replaces them together with the chunk.
+//! All are CRC-32C, little-endian. A read of a part of a stored stream should check only that part.
+//! So a chunk all of whose blocks are stored streams has a longer table, with a checksum for each
+//! page. The checksums are part of the chunk: they are copied with it, and a writer that does not
+//! know them replaces them together with the chunk.
 //!
-//! A chunk without blocks (a repeated value, or no data) has no filters, and the checksum of its bytes in the first four bytes of
-//! `filters_meta`, which are taken as zeros for it. A chunk whose data are stored without block starts is converted to one with a
-//! stored stream for each block.
+//! A chunk without blocks (a repeated value, or no data) has no filters, and the checksum of its
+//! bytes in the first four bytes of `filters_meta`, which are taken as zeros for it. A chunk whose
+//! data are stored without block starts is converted to one with a stored stream for each block.
 
 pub use crate::header::CHECKSUMS;
 use crate::header::{
@@ -30,17 +32,20 @@ use std::ops::Range;
 const HEADER_FLAGS: usize = 2;
 /// Offset of the flags byte with the bit [`CHECKSUMS`].
 const FLAGS: usize = EXTENDED_HEADER_LENGTH - 2;
-/// The table begins with this. Without a table the size of a stream would be there, which cannot have this value.
+/// The table begins with this. Without a table the size of a stream would be there, which cannot
+/// have this value.
 pub const MAGIC: [u8; 4] = [0xc5, 0x5c, 0xa3, 0x9a];
-/// The bytes of a header that a chunk without filters does not need: they hold the checksum of one without blocks.
+/// The bytes of a header that a chunk without filters does not need: they hold the checksum of one
+/// without blocks.
 pub const IN_HEADER: Range<usize> = 24..28;
 
 /// Bytes of a page of a stored stream.
 pub const PAGE: usize = 4096;
 
-/// What the table of a chunk holds for each block. This is the checksum of the block's streams; or, in a chunk that was made of stored
-/// streams, a copy of the size in front of the stream, and a checksum for each [`PAGE`] of its data (the last page may be shorter). Which of the two
-/// it is follows from the size of the chunk: no other chunk may be as large as one of stored streams.
+/// What the table of a chunk holds for each block. This is the checksum of the block's streams; or,
+/// in a chunk that was made of stored streams, a copy of the size in front of the stream, and a
+/// checksum for each [`PAGE`] of its data (the last page may be shorter). Which of the two it is
+/// follows from the size of the chunk: no other chunk may be as large as one of stored streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableLayout {
     nblocks: usize,
@@ -109,7 +114,8 @@ impl TableLayout {
         at..at + 4
     }
 
-    /// Computes the checksums of block `nblock`, whose streams are `streams`, and writes them into the table.
+    /// Computes the checksums of block `nblock`, whose streams are `streams`, and writes them into
+    /// the table.
     pub fn set_block(&self, table: &mut [u8], nblock: usize, streams: &[u8]) {
         self.sum_block(&mut table[self.place(nblock)], streams);
     }
@@ -168,7 +174,8 @@ enum TableBytes<'a> {
 }
 
 impl<'a> Checksums<'a> {
-    /// The table of a chunk with this header. `front` is the chunk's front up to the end of the table; it is checked.
+    /// The table of a chunk with this header. `front` is the chunk's front up to the end of the
+    /// table; it is checked.
     ///
     /// # Errors
     /// [`Error::DATA`].
@@ -254,7 +261,8 @@ impl<'a> Checksums<'a> {
         self.layout.has_pages() && self.of_block(nblock).is_ok_and(|sums| sums[..4] == stored)
     }
 
-    /// Checks whole pages of a stored stream, from page `first` on; the last page of the block may be shorter.
+    /// Checks whole pages of a stored stream, from page `first` on; the last page of the block may
+    /// be shorter.
     ///
     /// # Errors
     /// [`Error::DATA`].
@@ -263,7 +271,8 @@ impl<'a> Checksums<'a> {
         check_pages(sums.get(4 + 4 * first..).ok_or(Error::DATA)?, data)
     }
 
-    /// Copies the data of a stored stream, which has its size in front, to `out`, and checks each page while it is in the cache.
+    /// Copies the data of a stored stream, which has its size in front, to `out`, and checks each
+    /// page while it is in the cache.
     ///
     /// # Errors
     /// As [`Self::check_part`].
@@ -317,9 +326,9 @@ pub fn check_header_only(chunk: &[u8]) -> Result<()> {
     }
 }
 
-/// The checksum of a chunk's front. Those of its blocks are in the front, so it stands for the whole
-/// chunk. None if the chunk has no checksums. `read` fills a buffer with the chunk's bytes from a
-/// position on. The chunk has as many bytes as its header says.
+/// The checksum of a chunk's front. Those of its blocks are in the front, so it stands for the
+/// whole chunk. None if the chunk has no checksums. `read` fills a buffer with the chunk's bytes
+/// from a position on. The chunk has as many bytes as its header says.
 ///
 /// # Errors
 /// Those of `read`; [`Error::INVALID_HEADER`] if the checksum is wrong; [`Error::MEMORY_ALLOC`].
@@ -355,8 +364,8 @@ pub fn front_sum(
     Ok(word(&front))
 }
 
-/// Whether a chunk has checksums although its header says that it has none: then the bit in the header is damaged. `bytes` is the chunk, or as
-/// much of its front as was read.
+/// Whether a chunk has checksums although its header says that it has none: then the bit in the
+/// header is damaged. `bytes` is the chunk, or as much of its front as was read.
 #[inline]
 pub fn has_unflagged_checksums(header: &ChunkHeader, bytes: &[u8]) -> bool {
     let magic_at = |at: usize| bytes.get(at..at + MAGIC.len()) == Some(&MAGIC);
@@ -382,15 +391,17 @@ pub fn has_unflagged_checksums(header: &ChunkHeader, bytes: &[u8]) -> bool {
     !header.is_memcpyed() && magic_at(at)
 }
 
-/// Whether [`has_unflagged_checksums`] may be true of a chunk of compressed regular blocks without a dictionary.
+/// Whether [`has_unflagged_checksums`] may be true of a chunk of compressed regular blocks without
+/// a dictionary.
 #[inline(always)]
 pub fn may_be_unflagged(header: &ChunkHeader, bytes: &[u8]) -> bool {
     let at = EXTENDED_HEADER_LENGTH + 4 * header.nblocks;
     bytes.get(at..at + MAGIC.len()) == Some(&MAGIC)
 }
 
-/// Whether the checksum of the front is right if the header is taken for an extended one. [`MAGIC`] alone does not decide it: the data of
-/// a chunk with a short header may contain these bytes where a table would begin.
+/// Whether the checksum of the front is right if the header is taken for an extended one. [`MAGIC`]
+/// alone does not decide it: the data of a chunk with a short header may contain these bytes where
+/// a table would begin.
 #[cold]
 fn is_unflagged_extended_header(bytes: &[u8]) -> bool {
     let Some(mut start) = bytes.first_chunk::<EXTENDED_HEADER_LENGTH>().copied() else {
@@ -414,7 +425,8 @@ fn is_unflagged_extended_header(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether the checksum of a chunk without blocks is right if the header is taken to say that it has one.
+/// Whether the checksum of a chunk without blocks is right if the header is taken to say that it
+/// has one.
 #[cold]
 fn is_unflagged_without_blocks(chunk: &[u8]) -> bool {
     let (front, behind) = chunk.split_at(EXTENDED_HEADER_LENGTH);
@@ -441,8 +453,8 @@ mod tests {
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
     }
 
-    /// Stored chunks of Blosc 1 that have the magic at any place of their data, and any flags where a longer header has them. Some are too
-    /// short for the table that they would have.
+    /// Stored chunks of Blosc 1 that have the magic at any place of their data, and any flags where
+    /// a longer header has them. Some are too short for the table that they would have.
     #[test]
     fn data_that_look_like_the_start_of_a_table_are_no_checksums() {
         for (nbytes, blocksize) in [(24u32, 24u32), (24, 8), (60, 60), (200, 200), (200, 64)] {

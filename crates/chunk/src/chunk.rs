@@ -14,15 +14,16 @@ use oxiblosc_filters as filters;
 /// Offset of the flags byte that says whether a chunk is lazy.
 const LAZY_FLAG: usize = EXTENDED_HEADER_LENGTH - 1;
 
-/// A chunk whose header, block starts and dictionary were checked; only its streams may still turn out to be damaged.
+/// A chunk whose header, block starts and dictionary were checked; only its streams may still turn
+/// out to be damaged.
 pub struct Chunk<'a> {
     pub(super) header: &'a ChunkHeader,
     /// The whole chunk, `header.cbytes` long; only the front of a lazy one.
     bytes: &'a [u8],
     lazy: Option<Box<LazyBlocks<'a>>>,
     pub(super) dict: Option<Box<Dict>>,
-    /// For variable-length blocks: where the data of each block begin in the chunk's data, and where the last ends. Empty in a lazy chunk,
-    /// where this is unknown.
+    /// For variable-length blocks: where the data of each block begin in the chunk's data, and
+    /// where the last ends. Empty in a lazy chunk, where this is unknown.
     pub(super) offsets: TryVec<usize>,
     /// Where header, block starts and dictionary end.
     front_end: usize,
@@ -54,7 +55,8 @@ impl<'a> Chunk<'a> {
         chunk.ok_or(Error::FAILURE)
     }
 
-    /// The same as [`Self::parse`], but into the caller's variable, since moving a `Chunk` takes as long as checking a small one.
+    /// The same as [`Self::parse`], but into the caller's variable, since moving a `Chunk` takes as
+    /// long as checking a small one.
     #[inline(always)]
     pub fn parse_into<'c>(
         place: &'c mut Option<Self>,
@@ -88,11 +90,12 @@ impl<'a> Chunk<'a> {
         Ok(chunk)
     }
 
-    /// Checks a chunk whose blocks are read from `source` when they are needed. `front` is the first bytes of the
-    /// chunk, at least [`Self::front_len`].
+    /// Checks a chunk whose blocks are read from `source` when they are needed. `front` is the
+    /// first bytes of the chunk, at least [`Self::front_len`].
     ///
-    /// It can be used as a chunk in memory, with the same results. To read items or a block costs one read for each block that is touched; of
-    /// a stored chunk exactly the wanted bytes are read, and of special values none.
+    /// It can be used as a chunk in memory, with the same results. To read items or a block costs
+    /// one read for each block that is touched; of a stored chunk exactly the wanted bytes are
+    /// read, and of special values none.
     pub fn lazy(
         header: &'a ChunkHeader,
         front: &'a [u8],
@@ -105,8 +108,8 @@ impl<'a> Chunk<'a> {
         Self::lazy_copy(header, front, source)
     }
 
-    /// The same for a lazy chunk. It differs from the chunk in `source` in the flag that says so and in everything behind its block
-    /// starts.
+    /// The same for a lazy chunk. It differs from the chunk in `source` in the flag that says so
+    /// and in everything behind its block starts.
     ///
     /// # Errors
     /// As for [`Self::lazy`].
@@ -121,8 +124,9 @@ impl<'a> Chunk<'a> {
         Self::new(header, front, Some(source))
     }
 
-    /// The length of a chunk's front, which says where its blocks are: header, block starts and checksums (those behind a dictionary
-    /// are not counted). For a chunk of special values it is the length of the chunk.
+    /// The length of a chunk's front, which says where its blocks are: header, block starts and
+    /// checksums (those behind a dictionary are not counted). For a chunk of special values it is
+    /// the length of the chunk.
     pub fn front_len(header: &ChunkHeader) -> usize {
         // A lazy chunk has a trailer behind its block starts instead of checksums.
         let more = match header.has_checksums() && !header.is_lazy() {
@@ -136,7 +140,8 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// As [`Self::front_len`], with what follows if the header says that there are no checksums, so that this can be checked.
+    /// As [`Self::front_len`], with what follows if the header says that there are no checksums, so
+    /// that this can be checked.
     pub fn front_wanted(header: &ChunkHeader) -> usize {
         let more = match header.has_checksums() || header.special() != Special::None {
             true => 0,
@@ -170,7 +175,8 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Checks the block starts, reads the dictionary, and finds out where variable-length blocks begin.
+    /// Checks the block starts, reads the dictionary, and finds out where variable-length blocks
+    /// begin.
     #[inline(always)]
     fn check(&mut self, source: Option<&'a dyn BlockSource>) -> Result<()> {
         let header = self.header;
@@ -365,7 +371,8 @@ impl<'a> Chunk<'a> {
             return Ok(None);
         }
         let mut buf = AlignedBuffer::default();
-        // The bytes behind the dictionary tell whether there are checksums although the header says that there are none.
+        // The bytes behind the dictionary tell whether there are checksums although the header says
+        // that there are none.
         let end = (self.front_end + checksum::MAGIC.len()).min(self.header.cbytes);
         let bytes = self.fetch(at + 4, end, &mut buf)?;
         let (raw, behind) = bytes
@@ -382,8 +389,8 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Reads where the data of variable-length blocks begin: each block has the size of its data in front. The starts must ascend, and the
-    /// sizes add up to that of the chunk's data.
+    /// Reads where the data of variable-length blocks begin: each block has the size of its data in
+    /// front. The starts must ascend, and the sizes add up to that of the chunk's data.
     fn read_offsets(&self) -> Result<TryVec<usize>> {
         let nblocks = self.header.nblocks;
         let mut offsets = TryVec::new();

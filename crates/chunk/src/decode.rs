@@ -24,7 +24,8 @@ impl Chunk<'_> {
         }
     }
 
-    /// Prepares the decoding of blocks. `pipeline` is the caller's variable, which gets the filters of the chunk.
+    /// Prepares the decoding of blocks. `pipeline` is the caller's variable, which gets the filters
+    /// of the chunk.
     #[inline(always)]
     pub(super) fn decoder<'b>(
         &'b self,
@@ -46,17 +47,19 @@ impl Chunk<'_> {
     }
 }
 
-/// How many bytes of a chunk are prefetched. From there on the processor's own prefetcher does better than software.
+/// How many bytes of a chunk are prefetched. From there on the processor's own prefetcher does
+/// better than software.
 const PREFETCHED: usize = 1024;
 
-/// Prefetches the front of a chunk that is about to be read: each of its streams tells where the next one is, so without this each step would
-/// wait for memory.
+/// Prefetches the front of a chunk that is about to be read: each of its streams tells where the
+/// next one is, so without this each step would wait for memory.
 #[inline]
 pub fn prefetch(chunk: &[u8]) {
     filters::shuffle::prefetch(&chunk[..chunk.len().min(PREFETCHED)]);
 }
 
-/// Decompresses a chunk into `dest`, and returns the size of its data. Blocks that are true in `maskout` are left as they are in `dest`.
+/// Decompresses a chunk into `dest`, and returns the size of its data. Blocks that are true in
+/// `maskout` are left as they are in `dest`.
 pub fn decompress(
     chunk: &Chunk,
     dest: &mut [u8],
@@ -87,7 +90,8 @@ pub fn decompress(
         return Ok(nbytes);
     }
     if chunk.is_lazy() && header.has_vlblocks() {
-        // Where the data of a block begin depends on the sizes of all blocks before it, which are in the blocks.
+        // Where the data of a block begin depends on the sizes of all blocks before it, which are
+        // in the blocks.
         let bytes = chunk.load()?;
         let loaded = Chunk::loaded(header, &bytes)?;
         return decompress(&loaded, dest, maskout, hooks, workers);
@@ -119,8 +123,8 @@ fn split_at_offsets<'d>(mut dest: &'d mut [u8], offsets: &[usize]) -> Result<Try
     Ok(blocks)
 }
 
-/// Chunks of shorter blocks are decoded by one thread: a queue of them would take many times the memory of their data, and a header of 32
-/// bytes can claim very many.
+/// Chunks of shorter blocks are decoded by one thread: a queue of them would take many times the
+/// memory of their data, and a header of 32 bytes can claim very many.
 const MIN_QUEUED: usize = 32;
 
 /// Decompresses every block into its own slice, which has the block's size.
@@ -140,8 +144,8 @@ pub fn decompress_blocks<'d>(
         offset: decoder.offset(nblock),
         tid,
     };
-    // With delta all blocks need the first one, so it is decoded before them; into memory of its own if the caller changes it in `dest` or
-    // does not want it there.
+    // With delta all blocks need the first one, so it is decoded before them; into memory of its
+    // own if the caller changes it in `dest` or does not want it there.
     let first_apart;
     let mut reference: Option<&[u8]> = None;
     let mut from = 0;

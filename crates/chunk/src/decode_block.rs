@@ -74,8 +74,9 @@ impl<'a> BlockDecoder<'a> {
         Ok(())
     }
 
-    /// The same, but if `joined` is given (the number of byte streams of a shuffled block, and memory for its data), the streams are decoded and
-    /// unshuffled in one pass where that is possible. Returns whether they were.
+    /// The same, but if `joined` is given (the number of byte streams of a shuffled block, and
+    /// memory for its data), the streams are decoded and unshuffled in one pass where that is
+    /// possible. Returns whether they were.
     fn decode_or_join(
         &self,
         nblock: usize,
@@ -86,7 +87,8 @@ impl<'a> BlockDecoder<'a> {
     ) -> Result<bool> {
         let again = joined.as_mut().map(|(n, dst)| (*n, &mut **dst));
         match self.decode_or_join_from(nblock, false, out, again, input, codec) {
-            // Blocks that share bytes need more than the bytes up to the next start. No encoder writes them, but they are valid.
+            // Blocks that share bytes need more than the bytes up to the next start. No encoder
+            // writes them, but they are valid.
             Err(error) if error == Error::READ_BUFFER && self.chunk.is_lazy() => {
                 self.decode_or_join_from(nblock, true, out, joined, input, codec)
             }
@@ -116,8 +118,8 @@ impl<'a> BlockDecoder<'a> {
         Ok(false)
     }
 
-    /// Decodes block `pos.nblock` into `dst`, which has the block's size. `reference` is the data of the first block; it is needed for
-    /// the other blocks if [`Self::needs_reference`] is true.
+    /// Decodes block `pos.nblock` into `dst`, which has the block's size. `reference` is the data
+    /// of the first block; it is needed for the other blocks if [`Self::needs_reference`] is true.
     pub fn decode(
         &self,
         pos: BlockPos,

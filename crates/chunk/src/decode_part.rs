@@ -11,7 +11,8 @@ use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::Codec;
 use oxiblosc_filters::{bitshuffle, shuffle};
 
-/// Blocks up to this size are decoded as a whole, as that takes no longer than to find and copy a part.
+/// Blocks up to this size are decoded as a whole, as that takes no longer than to find and copy a
+/// part.
 pub(super) const MAX_WHOLE: usize = 4096;
 
 /// The decoded data of a stream, or as much of its front as is needed.
@@ -59,8 +60,8 @@ impl FilteredStreams<'_> {
     }
 }
 
-/// The planes of a shuffled block: the bytes at offset `i` in all planes form the bytes `i * count..(i + 1) * count` of the block. These are one
-/// item, or eight items with bitshuffle.
+/// The planes of a shuffled block: the bytes at offset `i` in all planes form the bytes `i *
+/// count..(i + 1) * count` of the block. These are one item, or eight items with bitshuffle.
 struct PlaneRange {
     count: usize,
     /// Bytes of a plane.
@@ -123,9 +124,10 @@ impl BlockDecoder<'_> {
             && !header.has_vlblocks()
     }
 
-    /// Decodes the front of each stream of a block of `bsize` bytes: `end(start, len)` is how many bytes are needed of the stream that holds the
-    /// bytes `start..start + len` of the filtered block. Stored streams are used where they lie. Of a paged block only `span` is read. None if it is
-    /// a block that must be decoded as a whole.
+    /// Decodes the front of each stream of a block of `bsize` bytes: `end(start, len)` is how many
+    /// bytes are needed of the stream that holds the bytes `start..start + len` of the filtered
+    /// block. Stored streams are used where they lie. Of a paged block only `span` is read. None if
+    /// it is a block that must be decoded as a whole.
     fn decode_fronts<'s>(
         &'s self,
         (nblock, bsize, codec): (usize, usize, Codec),
@@ -180,8 +182,8 @@ impl BlockDecoder<'_> {
         Ok(Some(filtered))
     }
 
-    /// Runs `body` with the items, of `item` bytes each, in the bytes `from..to` of block `nblock`. Returns false if the pipeline does not
-    /// allow it: it must be empty or one shuffle.
+    /// Runs `body` with the items, of `item` bytes each, in the bytes `from..to` of block `nblock`.
+    /// Returns false if the pipeline does not allow it: it must be empty or one shuffle.
     pub fn decode_items(
         &self,
         nblock: usize,
@@ -221,8 +223,9 @@ impl BlockDecoder<'_> {
         Ok(true)
     }
 
-    /// Copies the bytes of block `nblock` from `from` on into `part`. Returns false if the block has to be decoded as a whole: a part can be decoded
-    /// only without filters, or with one shuffle or bitshuffle.
+    /// Copies the bytes of block `nblock` from `from` on into `part`. Returns false if the block
+    /// has to be decoded as a whole: a part can be decoded only without filters, or with one
+    /// shuffle or bitshuffle.
     pub fn decode_part(
         &self,
         nblock: usize,
@@ -277,8 +280,8 @@ impl BlockDecoder<'_> {
         Ok(true)
     }
 
-    /// The parts of the planes of a block of `bsize` bytes that hold its bytes in `span`. None if the pipeline does not allow it, or the
-    /// block is faster decoded as a whole.
+    /// The parts of the planes of a block of `bsize` bytes that hold its bytes in `span`. None if
+    /// the pipeline does not allow it, or the block is faster decoded as a whole.
     fn planes_of_part(&self, bsize: usize, (from, to): (usize, usize)) -> Option<PlaneRange> {
         let header = &self.chunk.header;
         let count = match self.pipeline.stages() {
@@ -292,7 +295,8 @@ impl BlockDecoder<'_> {
         };
         let row = bsize / count;
         let (lo, hi) = (from / count, to.div_ceil(count));
-        // The bytes at the end that form no whole item are not shuffled, and large parts take longer than the whole block.
+        // The bytes at the end that form no whole item are not shuffled, and large parts take
+        // longer than the whole block.
         (hi <= row && bsize > MAX_WHOLE && (hi - lo) * count <= bsize / 2).then_some(PlaneRange {
             count,
             row,
@@ -301,7 +305,8 @@ impl BlockDecoder<'_> {
         })
     }
 
-    /// The same for a registered codec that can decode parts, for blocks of one stream without filters.
+    /// The same for a registered codec that can decode parts, for blocks of one stream without
+    /// filters.
     #[cold]
     fn decode_registered_part(
         &self,
@@ -326,8 +331,8 @@ impl BlockDecoder<'_> {
     }
 }
 
-/// How many bytes are needed from the front of a stream. It holds the bytes `start..start + len` of a block of planes of `row` bytes each, of which
-/// the first `hi` are needed.
+/// How many bytes are needed from the front of a stream. It holds the bytes `start..start + len` of
+/// a block of planes of `row` bytes each, of which the first `hi` are needed.
 fn last_needed(start: usize, len: usize, row: usize, planes: usize, hi: usize) -> usize {
     let end = start + len;
     // The plane in which the stream ends.

@@ -7,7 +7,8 @@ use oxiblosc_base::memory::TryVec;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::{Codec, Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 
-/// Writes a dictionary with its size in front. Returns the number of bytes written, or none if it does not fit.
+/// Writes a dictionary with its size in front. Returns the number of bytes written, or none if it
+/// does not fit.
 pub fn write_dict(dict: &[u8], out: &mut [u8]) -> Option<usize> {
     let (size, body) = out.split_first_chunk_mut()?;
     *size = (dict.len() as i32).to_le_bytes();
@@ -33,7 +34,8 @@ impl ChunkEncoder<'_> {
         if max_size < MIN_USEFUL_DICT || nsamples < 8 || sample == 0 {
             return Ok(None);
         }
-        // The samples are the first sixteenth of a regular chunk, and all blocks of a variable-length one.
+        // The samples are the first sixteenth of a regular chunk, and all blocks of a
+        // variable-length one.
         let wanted = if variable { nbytes } else { nsamples * sample };
         let mut samples = TryVec::new();
         samples.reserve_exact(wanted)?;
@@ -55,7 +57,8 @@ impl ChunkEncoder<'_> {
         let Some(raw) = Dict::train(codec, &samples, &sizes, max_size)? else {
             return Ok(None);
         };
-        // Zstd may refuse a dictionary that it trained itself on unusual samples. Then the chunk gets none, as readers would refuse it, too.
+        // Zstd may refuse a dictionary that it trained itself on unusual samples. Then the chunk
+        // gets none, as readers would refuse it, too.
         let usable = Dict::for_decompression(codec, &raw)
             .and_then(|_| Dict::for_compression(codec, self.params.clevel, &raw));
         match usable {

@@ -1,7 +1,8 @@
-//! Compressing a chunk: the header, the block starts, and the blocks, each a pure function of its own data.
+//! Compressing a chunk: the header, the block starts, and the blocks, each a pure function of its
+//! own data.
 //!
-//! Blocks are compressed by any number of workers and placed in the order of their index, so the bytes do not
-//! depend on how many workers there were.
+//! Blocks are compressed by any number of workers and placed in the order of their index, so the
+//! bytes do not depend on how many workers there were.
 
 use super::encode_chunk::ChunkEncoder;
 use super::header::{Blocks, ChunkHeader, flags, flags2, version};
@@ -11,10 +12,12 @@ use super::pipeline::Pipeline;
 use super::uncompressed::UncompressedChunk;
 use oxiblosc_base::{Error, Result};
 
-/// Compresses `source` into the front of `dest`. Returns the header of the chunk, or none if it does not fit.
+/// Compresses `source` into the front of `dest`. Returns the header of the chunk, or none if it
+/// does not fit.
 ///
 /// # Errors
-/// [`Error::INVALID_PARAM`] if there are no variable-length blocks, or one of them is empty; [`Error::MEMORY_ALLOC`]; those of `hooks`.
+/// [`Error::INVALID_PARAM`] if there are no variable-length blocks, or one of them is empty;
+/// [`Error::MEMORY_ALLOC`]; those of `hooks`.
 pub fn compress(
     params: &EncodeParams,
     source: ChunkInput,

@@ -1,4 +1,5 @@
-//! Encodes one block of a chunk: filters, then streams, each of which is a run, compressed, or stored.
+//! Encodes one block of a chunk: filters, then streams, each of which is a run, compressed, or
+//! stored.
 
 use super::header::{Blocks, ChunkHeader};
 use super::hooks::{BlockPos, Hooks};
@@ -13,14 +14,16 @@ use oxiblosc_filters::{self, run_of};
 use std::ops::Range;
 use std::time::Instant;
 
-/// Bytes of the measurements that an instrumented codec stores for a stream: three floats and four flags.
+/// Bytes of the measurements that an instrumented codec stores for a stream: three floats and four
+/// flags.
 pub const INSTR_SIZE: usize = 16;
 
 /// An encoded block.
 pub enum Encoded<'a> {
     /// Its size; it is at the front of the output.
     Bytes(usize),
-    /// None of its streams compresses. It is not written yet: [`BlockEncoder::write_raw_block`] does so if it is needed.
+    /// None of its streams compresses. It is not written yet: [`BlockEncoder::write_raw_block`]
+    /// does so if it is needed.
     Raw(RawBlock<'a>),
 }
 
@@ -83,8 +86,8 @@ impl BlockEncoder<'_> {
         self.nstreams(bsize) * per_stream + bsize
     }
 
-    /// The block's data after the prefilter and the pipeline; with `reference_for`, after those stages of it that come before delta, as
-    /// the reference for other blocks.
+    /// The block's data after the prefilter and the pipeline; with `reference_for`, after those
+    /// stages of it that come before delta, as the reference for other blocks.
     pub fn filtered<'s>(
         &self,
         pos: BlockPos,
@@ -116,7 +119,8 @@ impl BlockEncoder<'_> {
         }
     }
 
-    /// Encodes a block into `out`, which has at least [`Self::bound`] bytes. Returns the number of bytes written.
+    /// Encodes a block into `out`, which has at least [`Self::bound`] bytes. Returns the number of
+    /// bytes written.
     pub fn encode(
         &self,
         pos: BlockPos,
@@ -146,8 +150,9 @@ impl BlockEncoder<'_> {
         Ok(used)
     }
 
-    /// As [`Self::encode`], but a block of which no stream compresses may be left unwritten, since a chunk of such blocks is stored instead. This is
-    /// done if the block can be written later at little cost: it is one stream without filters or, with `later`, has at most one shuffle or
+    /// As [`Self::encode`], but a block of which no stream compresses may be left unwritten, since
+    /// a chunk of such blocks is stored instead. This is done if the block can be written later at
+    /// little cost: it is one stream without filters or, with `later`, has at most one shuffle or
     /// bitshuffle.
     pub fn encode_unless_raw<'s>(
         &self,
@@ -220,9 +225,11 @@ impl BlockEncoder<'_> {
         Ok(())
     }
 
-    /// Encodes a changed block. `data` is its filtered data, `before` the old streams with their sizes in front, and `changed` the range
-    /// of each stream that was changed. Unchanged streams are copied. A stream that was stored is compressed again only if a large part of it was
-    /// changed. Returns the number of bytes written; none, and nothing is written, if no stream was changed.
+    /// Encodes a changed block. `data` is its filtered data, `before` the old streams with their
+    /// sizes in front, and `changed` the range of each stream that was changed. Unchanged streams
+    /// are copied. A stream that was stored is compressed again only if a large part of it was
+    /// changed. Returns the number of bytes written; none, and nothing is written, if no stream was
+    /// changed.
     pub fn encode_again(
         &self,
         data: &[u8],
@@ -283,7 +290,8 @@ impl BlockEncoder<'_> {
         }
     }
 
-    /// Writes a stream with its size in front. None if it does not compress, so that it would be stored.
+    /// Writes a stream with its size in front. None if it does not compress, so that it would be
+    /// stored.
     fn pack(&self, stream: &[u8], codec: &mut CodecState, out: &mut [u8]) -> Result<Option<usize>> {
         if self.params.extended
             && !self.variable
@@ -297,7 +305,8 @@ impl BlockEncoder<'_> {
         if cbytes == 0 || cbytes == stream.len() {
             return Ok(None);
         }
-        // The size in front of a variable-length block is that of its data; the size of its stream follows from the block starts.
+        // The size in front of a variable-length block is that of its data; the size of its stream
+        // follows from the block starts.
         let recorded = if self.variable { stream.len() } else { cbytes };
         size.copy_from_slice(&(recorded as i32).to_le_bytes());
         Ok(Some(4 + cbytes))
@@ -310,7 +319,8 @@ impl BlockEncoder<'_> {
         stages.iter().any(shuffles)
     }
 
-    /// Compresses a stream into `body`, which is as long as the stream. Returns 0 if it does not fit.
+    /// Compresses a stream into `body`, which is as long as the stream. Returns 0 if it does not
+    /// fit.
     fn compress(&self, stream: &[u8], codec: &mut CodecState, body: &mut [u8]) -> Result<usize> {
         if self.params.clevel == 0 {
             return Ok(0);
@@ -385,7 +395,8 @@ impl BlockEncoder<'_> {
     }
 }
 
-/// Runs the prefilter for a block. Its output, which may be longer than the block, is in `bufs.ping`.
+/// Runs the prefilter for a block. Its output, which may be longer than the block, is in
+/// `bufs.ping`.
 pub fn prefilter(
     hooks: &dyn Hooks,
     pos: BlockPos,
@@ -414,8 +425,9 @@ pub fn prefilter(
     }
 }
 
-/// Whether the changed part of a stream of `len` bytes is so small that a stream which did not compress before is not tried again. Changes at the
-/// end do not count as small: a program that fills a stream from front to end writes the end last, and then the stream may compress.
+/// Whether the changed part of a stream of `len` bytes is so small that a stream which did not
+/// compress before is not tried again. Changes at the end do not count as small: a program that
+/// fills a stream from front to end writes the end last, and then the stream may compress.
 fn is_touch_up(changed: &Range<usize>, len: usize) -> bool {
     changed.len() <= len / 4 && changed.end + PIECE < len
 }

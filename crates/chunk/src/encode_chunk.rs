@@ -34,13 +34,15 @@ pub struct ChunkEncoder<'a> {
 struct EncodeState<'a> {
     /// The next block that no worker has taken yet.
     next: AtomicUsize,
-    /// Whether no block has compressed so far. Until one does, none is written, since the chunk will probably be stored instead.
+    /// Whether no block has compressed so far. Until one does, none is written, since the chunk
+    /// will probably be stored instead.
     all_raw: AtomicBool,
     writer: Mutex<OrderedWriter<'a>>,
 }
 
 impl<'a> ChunkEncoder<'a> {
-    /// `pipeline` is the caller's variable, which gets the filters, as for [`Chunk::decoder`](crate::Chunk::decoder).
+    /// `pipeline` is the caller's variable, which gets the filters, as for
+    /// [`Chunk::decoder`](crate::Chunk::decoder).
     pub fn new(
         params: &'a EncodeParams,
         source: ChunkInput<'a>,
@@ -53,7 +55,8 @@ impl<'a> ChunkEncoder<'a> {
         pipeline.resolve(&params.filters, &params.filters_meta, false)?;
         let pipeline = &*pipeline;
         let variable = matches!(source, ChunkInput::Variable(_));
-        // If the block size is no multiple of the typesize, equal streams would not cover the whole block.
+        // If the block size is no multiple of the typesize, equal streams would not cover the whole
+        // block.
         let divides =
             params.blocksize >= params.typesize && params.blocksize.is_multiple_of(params.typesize);
         let split = params.split && !variable && divides;
@@ -93,8 +96,9 @@ impl<'a> ChunkEncoder<'a> {
         Ok(copy)
     }
 
-    /// Writes the chunk into `dest`, which is long enough for the header and the block starts, and completes `header`. Returns false if it does
-    /// not fit, or would be larger than the stored data; `header` may have changed nevertheless.
+    /// Writes the chunk into `dest`, which is long enough for the header and the block starts, and
+    /// completes `header`. Returns false if it does not fit, or would be larger than the stored
+    /// data; `header` may have changed nevertheless.
     pub fn write(
         &self,
         header: &mut ChunkHeader,
@@ -155,8 +159,9 @@ impl<'a> ChunkEncoder<'a> {
         Ok(true)
     }
 
-    /// How large the chunk may become in a destination of `size` bytes: no larger than with stored data. This does not hold with a prefilter, which
-    /// would have to run again, and for Blosc 1, as c-blosc keeps such a chunk.
+    /// How large the chunk may become in a destination of `size` bytes: no larger than with stored
+    /// data. This does not hold with a prefilter, which would have to run again, and for Blosc 1,
+    /// as c-blosc keeps such a chunk.
     fn max_cbytes(&self, size: usize) -> usize {
         match self.source {
             ChunkInput::Buffer(data)
@@ -204,8 +209,8 @@ impl<'a> ChunkEncoder<'a> {
         (pos, block)
     }
 
-    /// Encodes all blocks into `rest`, which begins at `body` in the chunk, and writes where each one starts.
-    /// Returns the number of bytes written, or none if they do not fit.
+    /// Encodes all blocks into `rest`, which begins at `body` in the chunk, and writes where each
+    /// one starts. Returns the number of bytes written, or none if they do not fit.
     fn encode_all(
         &self,
         encoder: &BlockEncoder,
@@ -287,7 +292,8 @@ impl<'a> ChunkEncoder<'a> {
     ) -> Result<Option<usize>> {
         let mut scratch = scratch::borrow()?;
         let mut used = 0;
-        // How many raw blocks at the front are not written. None once a block has compressed; until then the chunk will probably be stored.
+        // How many raw blocks at the front are not written. None once a block has compressed; until
+        // then the chunk will probably be stored.
         let mut deferred = Some(0);
         for (nblock, start) in starts.chunks_exact_mut(4).enumerate() {
             let (pos, block) = self.block(nblock, 0);
@@ -296,7 +302,8 @@ impl<'a> ChunkEncoder<'a> {
             let Scratch {
                 bufs, out, codec, ..
             } = &mut *scratch;
-            // Near the end of `rest` the block is encoded elsewhere, as the encoder needs space for the largest block, then copied if it fits.
+            // Near the end of `rest` the block is encoded elsewhere, as the encoder needs space for
+            // the largest block, then copied if it fits.
             let direct = rest.len() - used >= bound;
             let place = match direct {
                 true => &mut rest[used..used + bound],

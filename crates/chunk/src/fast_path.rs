@@ -1,5 +1,6 @@
-//! A fast path for simple chunks: in memory, stored or compressed by a codec of the format, with no filter but a shuffle, and so small that one
-//! thread decodes them. To check and prepare what other chunks need would take nearly as long as to decode a small chunk.
+//! A fast path for simple chunks: in memory, stored or compressed by a codec of the format, with no
+//! filter but a shuffle, and so small that one thread decodes them. To check and prepare what other
+//! chunks need would take nearly as long as to decode a small chunk.
 
 use super::checksum::{self, CHECKSUMS, Checksums, TableLayout};
 use super::decode_part::MAX_WHOLE;
@@ -12,14 +13,16 @@ use oxiblosc_base::Result;
 use oxiblosc_codecs::{Codec, PADDING, PaddedDst};
 use oxiblosc_filters::{self, shuffle};
 
-/// Decompresses a simple chunk, at the front of `src`, into `dest`, which has the size of its data. None if the chunk is not simple or is damaged; then
-/// `dest` may be partly overwritten, and the general path does the work or reports the error.
+/// Decompresses a simple chunk, at the front of `src`, into `dest`, which has the size of its data.
+/// None if the chunk is not simple or is damaged; then `dest` may be partly overwritten, and the
+/// general path does the work or reports the error.
 #[inline]
 pub fn decompress(header: &ChunkHeader, src: &[u8], dest: &mut [u8]) -> Option<()> {
     read(header, src, 0, dest)
 }
 
-/// The same, but only the bytes from `start` on, as many as `dest` has. They must be within the chunk's data.
+/// The same, but only the bytes from `start` on, as many as `dest` has. They must be within the
+/// chunk's data.
 pub fn read(header: &ChunkHeader, src: &[u8], start: usize, dest: &mut [u8]) -> Option<()> {
     let Blocks::Regular { blocksize } = header.blocks else {
         return None;
@@ -37,7 +40,8 @@ pub fn read(header: &ChunkHeader, src: &[u8], start: usize, dest: &mut [u8]) -> 
         return Some(());
     }
     let end = start + len;
-    // The divisions would be a large part of the work here, and most chunks are read from the start.
+    // The divisions would be a large part of the work here, and most chunks are read from the
+    // start.
     let (first, from) = match start {
         0 => (0, 0),
         _ => (start / blocksize, start % blocksize),
@@ -111,7 +115,8 @@ impl PlainBlocks<'_> {
         self.decode_part(bytes, bsize, from, dest, scratch)
     }
 
-    /// Like [`Self::decode`], for a part of a block. The chunk has no checksums: [`read`] refuses parts of blocks that do.
+    /// Like [`Self::decode`], for a part of a block. The chunk has no checksums: [`read`] refuses
+    /// parts of blocks that do.
     #[inline(never)]
     fn decode_part(
         &self,

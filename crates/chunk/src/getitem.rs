@@ -19,8 +19,8 @@ pub struct ItemRange {
 }
 
 impl ItemRange {
-    /// Checks a range of `nitems` items from item `start` on, each of the typesize in the header, against the chunk
-    /// and a destination of `destsize` bytes.
+    /// Checks a range of `nitems` items from item `start` on, each of the typesize in the header,
+    /// against the chunk and a destination of `destsize` bytes.
     #[inline]
     pub fn new(header: &ChunkHeader, start: i32, nitems: i32, destsize: i32) -> Result<Self> {
         let typesize = i64::from(header.typesize);
@@ -54,7 +54,8 @@ impl ItemRange {
     }
 }
 
-/// The bytes of `range` in the chunk at the front of `src`, if its data are stored; none for other chunks.
+/// The bytes of `range` in the chunk at the front of `src`, if its data are stored; none for other
+/// chunks.
 #[inline(always)]
 pub fn stored<'a>(
     header: &ChunkHeader,
@@ -73,7 +74,8 @@ pub fn stored<'a>(
     bytes.ok_or(Error::READ_BUFFER).map(Some)
 }
 
-/// Copies the items of `range` into `dest`, which is as long as the range. Of a repeated value only whole items can be read.
+/// Copies the items of `range` into `dest`, which is as long as the range. Of a repeated value only
+/// whole items can be read.
 pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hooks) -> Result<()> {
     let repeated = !chunk.has_streams() && !hooks.has_postfilter();
     if repeated

@@ -1,6 +1,7 @@
 //! The chunk header: 16 bytes of Blosc 1, or 32 bytes of Blosc 2 when both shuffle bits are set.
 //!
-//! It is parsed once, into numbers that are checked against each other. The format is described in the chunk format document, "Header".
+//! It is parsed once, into numbers that are checked against each other. The format is described in
+//! the chunk format document, "Header".
 
 mod constants;
 /// Which library a chunk is for.
@@ -154,7 +155,8 @@ impl ChunkHeader {
         Ok(header)
     }
 
-    /// Checks that `cbytes` bytes beginning with `front` can be a chunk, by its header alone. Returns the size of its data.
+    /// Checks that `cbytes` bytes beginning with `front` can be a chunk, by its header alone.
+    /// Returns the size of its data.
     pub fn validate(front: &[u8], cbytes: usize) -> Result<usize> {
         if cbytes < MIN_HEADER_LENGTH {
             return Err(Error::WRITE_BUFFER);
@@ -176,8 +178,9 @@ impl ChunkHeader {
         Ok(header)
     }
 
-    /// As [`Self::parse`] or [`Self::parse_basic`], in place. To return the header would copy it right after its bytes were written one by one,
-    /// which stalls the processor for longer than all checks take (store forwarding).
+    /// As [`Self::parse`] or [`Self::parse_basic`], in place. To return the header would copy it
+    /// right after its bytes were written one by one, which stalls the processor for longer than
+    /// all checks take (store forwarding).
     pub fn read(&mut self, src: &[u8], extended: bool) -> Result<()> {
         let Some(front) = src.first_chunk::<MIN_HEADER_LENGTH>() else {
             return Err(Error::READ_BUFFER);
@@ -256,7 +259,8 @@ impl ChunkHeader {
             }
         }
         if self.version == version::ALPHA {
-            // The alphas had five filter slots, and wrote uninitialised memory where the sixth is now.
+            // The alphas had five filter slots, and wrote uninitialised memory where the sixth is
+            // now.
             self.filters[5] = 0;
             self.filters_meta[5] = 0;
         }
@@ -326,7 +330,8 @@ impl ChunkHeader {
         };
     }
 
-    /// The value of the header's `blocksize` field: bytes of a block, or the number of variable-length blocks.
+    /// The value of the header's `blocksize` field: bytes of a block, or the number of
+    /// variable-length blocks.
     pub fn blocksize_field(&self) -> usize {
         match self.blocks {
             Blocks::Regular { blocksize } => blocksize,

@@ -36,8 +36,8 @@ pub trait Hooks: Sync {
         bsize
     }
 
-    /// Generates the data of a block of `bsize` bytes, perhaps from those in `input`. `out` has at least [`Self::prefilter_output`] bytes; `ttmp`
-    /// is scratch memory.
+    /// Generates the data of a block of `bsize` bytes, perhaps from those in `input`. `out` has at
+    /// least [`Self::prefilter_output`] bytes; `ttmp` is scratch memory.
     fn prefilter(
         &self,
         _pos: BlockPos,
@@ -54,7 +54,8 @@ pub trait Hooks: Sync {
         false
     }
 
-    /// Computes the final data of a block, `out`, from its decoded data, `input`, which has the same length.
+    /// Computes the final data of a block, `out`, from its decoded data, `input`, which has the
+    /// same length.
     fn postfilter(
         &self,
         _pos: BlockPos,
@@ -104,8 +105,9 @@ impl Hooks for NoHooks {}
 
 /// Runs a job on several threads.
 pub trait Executor: Sync {
-    /// Calls `job(i)` for worker indices `i < nworkers`, on as many threads as are available, and returns when all calls have. It need not use all
-    /// indices, but at least one: the job divides its work among the calls that are made. `nthreads`, at least `nworkers`, is the number of
+    /// Calls `job(i)` for worker indices `i < nworkers`, on as many threads as are available, and
+    /// returns when all calls have. It need not use all indices, but at least one: the job divides
+    /// its work among the calls that are made. `nthreads`, at least `nworkers`, is the number of
     /// threads in the parameters, which selects the thread pool.
     fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()>;
 
@@ -116,7 +118,8 @@ pub trait Executor: Sync {
 }
 
 impl dyn Executor + '_ {
-    /// How many workers are useful for `tasks` tasks that never wait: no more than there are processors.
+    /// How many workers are useful for `tasks` tasks that never wait: no more than there are
+    /// processors.
     pub fn workers(&self, nthreads: usize, tasks: usize) -> usize {
         match nthreads.min(tasks) {
             0 => 1,

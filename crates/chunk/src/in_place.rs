@@ -1,12 +1,14 @@
 //! Changes some blocks of a chunk and leaves the others where they are.
 //!
-//! A changed block is written over the old one if it fits into the old one's *room*, the bytes up to the next block. Otherwise it is appended to the
-//! chunk, and its entry in the table of block starts is changed. Readers find blocks by that table, so they may lie in any order, with free bytes
-//! between them. There is one limit: the reference reads a single block of a file up to the next start, and refuses to if that is
-//! further away than a block can be long.
+//! A changed block is written over the old one if it fits into the old one's *room*, the bytes up
+//! to the next block. Otherwise it is appended to the chunk, and its entry in the table of block
+//! starts is changed. Readers find blocks by that table, so they may lie in any order, with free
+//! bytes between them. There is one limit: the reference reads a single block of a file up to the
+//! next start, and refuses to if that is further away than a block can be long.
 //!
-//! In a file only the changed blocks are read; a chunk can grow there if bytes behind it are free. In memory a chunk grows until
-//! too many of its bytes are unused. Then it is rewritten, with a few free bytes (*slack*) behind each block, so that blocks can grow in place.
+//! In a file only the changed blocks are read; a chunk can grow there if bytes behind it are free.
+//! In memory a chunk grows until too many of its bytes are unused. Then it is rewritten, with a few
+//! free bytes (*slack*) behind each block, so that blocks can grow in place.
 
 mod edits;
 
@@ -24,20 +26,23 @@ use std::ops::Range;
 
 /// A chunk in memory is rewritten when more than one byte in this many is unused.
 const MAX_UNUSED: usize = 8;
-/// The slack behind a block of a rewritten chunk: its size divided by this, and some bytes, but no more than the block's share of
-/// [`MAX_UNUSED`], as otherwise a chunk of many short blocks would be rewritten at once.
+/// The slack behind a block of a rewritten chunk: its size divided by this, and some bytes, but no
+/// more than the block's share of [`MAX_UNUSED`], as otherwise a chunk of many short blocks would
+/// be rewritten at once.
 const SLACK_DIVISOR: usize = 32;
 const LEAST_SLACK: usize = 8;
 
-/// The largest distance between the starts of two blocks at which the reference can read single blocks.
+/// The largest distance between the starts of two blocks at which the reference can read single
+/// blocks.
 pub(super) fn max_block_distance(header: &ChunkHeader) -> usize {
     header.blocksize_field() + 4 * usize::from(header.typesize)
 }
 
 /// Where the bytes of a chunk are.
 enum ChunkBytes<'a> {
-    /// In a file. The buffer is a small chunk that has only the touched blocks: header, table of block starts, and the content of their rooms, one
-    /// behind the other. Its starts are offsets in the buffer, 0 for blocks that were not read. The header is that of this small chunk.
+    /// In a file. The buffer is a small chunk that has only the touched blocks: header, table of
+    /// block starts, and the content of their rooms, one behind the other. Its starts are offsets
+    /// in the buffer, 0 for blocks that were not read. The header is that of this small chunk.
     File(&'a dyn BlockSource, Buffer, ChunkHeader),
     /// In memory.
     Memory(&'a [u8]),
@@ -64,7 +69,8 @@ pub struct PatchTarget<'a> {
 /// The room of each touched block, and the starts of all blocks.
 type BlockLayout = (TryVec<Range<usize>>, TryVec<usize>);
 
-/// The layout of the blocks of a chunk that begins with `front`. None if the blocks in `touched` do not have rooms of their own.
+/// The layout of the blocks of a chunk that begins with `front`. None if the blocks in `touched` do
+/// not have rooms of their own.
 fn block_layout(
     header: &ChunkHeader,
     front: &[u8],
@@ -120,8 +126,9 @@ fn block_layout(
 }
 
 impl<'a> PatchTarget<'a> {
-    /// Reads the blocks in `touched` of the chunk in `source`, which begins with `front`. `free_behind` is how many bytes are free behind it, and
-    /// `slack` whether it gets slack between its blocks if it is rewritten. None if the chunk cannot be changed in place.
+    /// Reads the blocks in `touched` of the chunk in `source`, which begins with `front`.
+    /// `free_behind` is how many bytes are free behind it, and `slack` whether it gets slack
+    /// between its blocks if it is rewritten. None if the chunk cannot be changed in place.
     ///
     /// # Errors
     /// Those of input; [`Error::INVALID_PARAM`] for blocks that do not exist.
@@ -202,8 +209,8 @@ impl<'a> PatchTarget<'a> {
         }))
     }
 
-    /// Checks the blocks that were read from a file, except those that will be overwritten as a whole. This is done here because the small chunk
-    /// of [`ChunkBytes::File`] has no checksums.
+    /// Checks the blocks that were read from a file, except those that will be overwritten as a
+    /// whole. This is done here because the small chunk of [`ChunkBytes::File`] has no checksums.
     ///
     /// # Errors
     /// [`Error::DATA`].
@@ -294,7 +301,8 @@ impl<'a> PatchTarget<'a> {
     }
 }
 
-/// Where the blocks of a chunk without a dictionary may begin: behind header, block starts and checksums.
+/// Where the blocks of a chunk without a dictionary may begin: behind header, block starts and
+/// checksums.
 fn body(header: &ChunkHeader) -> usize {
     let starts = match header.is_memcpyed() {
         true => 0,

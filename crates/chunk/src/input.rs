@@ -35,7 +35,8 @@ pub struct EncodeParams {
     pub extended: bool,
     /// Which library the chunk is for; with an extended header it is Blosc 2.
     pub rules: Rules,
-    /// Whether the chunk gets [checksums](super::checksum), if it can have them and `dest` is long enough.
+    /// Whether the chunk gets [checksums](super::checksum), if it can have them and `dest` is long
+    /// enough.
     pub checksums: bool,
     /// The most threads that compress it.
     pub nthreads: usize,
@@ -59,7 +60,8 @@ impl EncodeParams {
         }
     }
 
-    /// The release of Blosc whose streams the codec writes, which depends on whether blocks are split.
+    /// The release of Blosc whose streams the codec writes, which depends on whether blocks are
+    /// split.
     #[inline(always)]
     #[cfg_attr(
         not(feature = "blosc1"),
@@ -110,8 +112,8 @@ impl<'a> ChunkInput<'a> {
         }
     }
 
-    /// The size of its largest block, if that is not `blocksize`. A block is not larger than the data: the header cannot express it, and whether
-    /// a block is split depends on its size.
+    /// The size of its largest block, if that is not `blocksize`. A block is not larger than the
+    /// data: the header cannot express it, and whether a block is split depends on its size.
     pub(super) fn max_blocksize(&self, blocksize: usize) -> Option<usize> {
         match self {
             Self::Variable(blocks) => blocks.iter().map(|block| block.len()).max(),
@@ -155,7 +157,8 @@ pub struct BlockInput<'a> {
     pub data: Option<&'a [u8]>,
     /// Their size.
     pub bsize: usize,
-    /// Where they begin in the chunk's data; 0 for variable-length blocks, which are independent of each other.
+    /// Where they begin in the chunk's data; 0 for variable-length blocks, which are independent of
+    /// each other.
     pub offset: usize,
 }
 

@@ -1,7 +1,8 @@
 //! The chunk format: header, blocks, streams, special values, variable-length blocks.
 //!
-//! A chunk operation parses the header into checked sizes, then runs over the blocks, on several workers where that
-//! pays. The format is written down in the chunk format document of the reference library.
+//! A chunk operation parses the header into checked sizes, then runs over the blocks, on several
+//! workers where that pays. The format is written down in the chunk format document of the
+//! reference library.
 #![forbid(unsafe_code)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(

@@ -1,11 +1,13 @@
-//! Corrects single flipped bits by a CRC-32C. Flipping a bit changes the checksum by a value that depends only on the bit's distance from the end,
-//! and in messages of less than 256 MB no two bits have the same value.
+//! Corrects single flipped bits by a CRC-32C. Flipping a bit changes the checksum by a value that
+//! depends only on the bit's distance from the end, and in messages of less than 256 MB no two bits
+//! have the same value.
 
 use crate::checksum::crc32c;
 use oxiblosc_filters::crc32c::POLYNOMIAL;
 
-/// Finds the bit of `bytes` that was flipped if their checksum was `sum`; bits count from the lowest one of the first byte. Other damage is
-/// mistaken for a given flipped bit with a probability of 2^-32.
+/// Finds the bit of `bytes` that was flipped if their checksum was `sum`; bits count from the
+/// lowest one of the first byte. Other damage is mistaken for a given flipped bit with a
+/// probability of 2^-32.
 pub fn find(bytes: &[u8], sum: u32) -> Option<usize> {
     let wanted = crc32c(bytes) ^ sum;
     let mut difference = POLYNOMIAL;

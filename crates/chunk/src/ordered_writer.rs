@@ -1,4 +1,5 @@
-//! Writes the blocks of a chunk in the order of their index, while workers finish them in any order.
+//! Writes the blocks of a chunk in the order of their index, while workers finish them in any
+//! order.
 
 use super::encode_block::{Encoded, RawBlock};
 use oxiblosc_base::memory::lock;
@@ -27,8 +28,9 @@ fn write(
 
 /// Collects the blocks of a chunk.
 ///
-/// The lock is held only while destinations are assigned: to the delivered block and to all that waited for it. The blocks are copied without
-/// the lock, by whichever workers come next, so many workers copy at the same time. A worker takes the lock once for each block that it delivers and
+/// The lock is held only while destinations are assigned: to the delivered block and to all that
+/// waited for it. The blocks are copied without the lock, by whichever workers come next, so many
+/// workers copy at the same time. A worker takes the lock once for each block that it delivers and
 /// once for each that it copies.
 pub struct OrderedWriter<'a> {
     starts: &'a mut [u8],
@@ -44,7 +46,8 @@ pub struct OrderedWriter<'a> {
     waiting: TryVec<(usize, Encoded<'a>, AlignedBuffer)>,
     /// Blocks whose destinations are known, and their bytes: to be written by any worker.
     placed: TryVec<(ReservedBlock<'a>, AlignedBuffer)>,
-    /// Whether all blocks so far are raw. Until one is not, none is written, since the chunk will probably be stored instead.
+    /// Whether all blocks so far are raw. Until one is not, none is written, since the chunk will
+    /// probably be stored instead.
     all_raw: bool,
     /// Unused buffers, which workers get in exchange for those of waiting blocks.
     spare: TryVec<AlignedBuffer>,
@@ -56,7 +59,8 @@ pub struct OrderedWriter<'a> {
 }
 
 impl<'a> OrderedWriter<'a> {
-    /// Blocks are written to `rest`, which begins at offset `body` in the chunk, and their offsets to `starts`, 4 bytes each.
+    /// Blocks are written to `rest`, which begins at offset `body` in the chunk, and their offsets
+    /// to `starts`, 4 bytes each.
     pub fn new(starts: &'a mut [u8], rest: &'a mut [u8], body: usize) -> Self {
         // No block is waiting (see `note`).
         starts.fill(u8::MAX);
@@ -76,7 +80,8 @@ impl<'a> OrderedWriter<'a> {
         }
     }
 
-    /// Writes the remaining blocks and returns the total size of all blocks, or `None` if they did not fit.
+    /// Writes the remaining blocks and returns the total size of all blocks, or `None` if they did
+    /// not fit.
     ///
     /// # Errors
     /// That of the first block that failed.
@@ -96,8 +101,8 @@ impl<'a> OrderedWriter<'a> {
         }
     }
 
-    /// Accepts block `nblock`, whose bytes are at the front of `bytes` unless it is raw; `raw` writes raw blocks. Returns false if the
-    /// remaining blocks are not needed.
+    /// Accepts block `nblock`, whose bytes are at the front of `bytes` unless it is raw; `raw`
+    /// writes raw blocks. Returns false if the remaining blocks are not needed.
     pub fn deliver(
         writer: &Mutex<Self>,
         nblock: usize,
@@ -122,7 +127,8 @@ impl<'a> OrderedWriter<'a> {
         }
     }
 
-    /// [`deliver`](Self::deliver) for a block that was encoded without an error. Fails if writing a block does.
+    /// [`deliver`](Self::deliver) for a block that was encoded without an error. Fails if writing a
+    /// block does.
     fn place(
         writer: &Mutex<Self>,
         nblock: usize,
@@ -177,7 +183,8 @@ impl<'a> OrderedWriter<'a> {
         this
     }
 
-    /// Keeps a block until those before it are delivered. Its buffer is exchanged for an unused one.
+    /// Keeps a block until those before it are delivered. Its buffer is exchanged for an unused
+    /// one.
     fn wait(&mut self, nblock: usize, block: Encoded<'a>, bytes: &mut AlignedBuffer) -> Result<()> {
         let bytes = match block {
             Encoded::Bytes(_) => std::mem::replace(bytes, self.spare.pop().unwrap_or_default()),
@@ -188,7 +195,8 @@ impl<'a> OrderedWriter<'a> {
         Ok(())
     }
 
-    /// Stores the index in `waiting` of a waiting block in the table of block starts, where its offset will be. So it is found without a search.
+    /// Stores the index in `waiting` of a waiting block in the table of block starts, where its
+    /// offset will be. So it is found without a search.
     fn note(&mut self, index: usize) {
         if let Some((nblock, ..)) = self.waiting.get(index) {
             self.starts[4 * nblock..][..4].copy_from_slice(&(index as u32).to_le_bytes());
@@ -208,7 +216,8 @@ impl<'a> OrderedWriter<'a> {
         Some((block, bytes))
     }
 
-    /// Assigns destinations to the blocks that waited for the last one. Returns false if one does not fit.
+    /// Assigns destinations to the blocks that waited for the last one. Returns false if one does
+    /// not fit.
     fn place_waiting(&mut self) -> Result<bool> {
         while let Some((block, bytes)) = self.take_next() {
             let Some(place) = self.reserve(block) else {
@@ -247,8 +256,8 @@ mod tests {
         Ok(())
     }
 
-    /// Delivers blocks of the given sizes in the given order into `room` bytes; `raw` tells which are raw. Returns the result of
-    /// `finish`, the offsets and the bytes.
+    /// Delivers blocks of the given sizes in the given order into `room` bytes; `raw` tells which
+    /// are raw. Returns the result of `finish`, the offsets and the bytes.
     fn deliver(
         sizes: &[usize],
         raw: [bool; 4],
@@ -313,7 +322,8 @@ mod tests {
         }
     }
 
-    /// What a chunk costs in locks does not depend on the number of workers, and any worker that comes next writes.
+    /// What a chunk costs in locks does not depend on the number of workers, and any worker that
+    /// comes next writes.
     #[test]
     fn many_workers_deliver() {
         const BLOCKS: usize = 300;

@@ -1,4 +1,5 @@
-//! Changes some blocks of a chunk. Only these are decompressed and compressed again; the others are copied or stay where they are.
+//! Changes some blocks of a chunk. Only these are decompressed and compressed again; the others are
+//! copied or stay where they are.
 
 mod recompress;
 mod stored;
@@ -61,7 +62,8 @@ pub enum PatchMode<'a> {
     Whole,
     /// Edits of a chunk in memory, or the whole chunk if that is better.
     Edits,
-    /// Edits of a chunk in a file, of which only the touched blocks were read, or the whole chunk if that is better.
+    /// Edits of a chunk in a file, of which only the touched blocks were read, or the whole chunk
+    /// if that is better.
     InPlace(&'a PatchTarget<'a>),
 }
 
@@ -111,15 +113,16 @@ impl DataChange<'_> {
     }
 }
 
-/// The part of `new`, which goes to `start` in a chunk's data, that belongs to the block of `bsize` bytes at `offset`, and where in the block it
-/// begins.
+/// The part of `new`, which goes to `start` in a chunk's data, that belongs to the block of `bsize`
+/// bytes at `offset`, and where in the block it begins.
 pub(super) fn part_of(start: usize, new: &[u8], offset: usize, bsize: usize) -> (usize, &[u8]) {
     let (first, last) = (start.max(offset), (start + new.len()).min(offset + bsize));
     (first - offset, &new[first - start..last - start])
 }
 
 impl Patcher<'_> {
-    /// Overwrites the data from byte `start` on with `new`. None if the chunk must be compressed from all its data (see [`Self::blocks`]).
+    /// Overwrites the data from byte `start` on with `new`. None if the chunk must be compressed
+    /// from all its data (see [`Self::blocks`]).
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] when the range is not within the data; those of a damaged chunk.
@@ -130,16 +133,18 @@ impl Patcher<'_> {
         self.apply(&touched, &DataChange::Bytes { start, new }, mode)
     }
 
-    /// Changes the blocks in `touched`, which must ascend, and returns the new chunk. `change` gets the index and the data of each block, from any
-    /// worker and in any order. If [`Touched::whole`] is set, the data are undefined, and `change` must overwrite all of them.
+    /// Changes the blocks in `touched`, which must ascend, and returns the new chunk. `change` gets
+    /// the index and the data of each block, from any worker and in any order. If
+    /// [`Touched::whole`] is set, the data are undefined, and `change` must overwrite all of them.
     ///
-    /// None if the chunk must be compressed from all its data: with special values, a Blosc 1 header, variable-length blocks, a dictionary,
-    /// delta, a prefilter or postfilter, if all data are new, and if the result would be larger than a stored chunk. The bytes of the new chunk do
-    /// not depend on the number of workers.
+    /// None if the chunk must be compressed from all its data: with special values, a Blosc 1
+    /// header, variable-length blocks, a dictionary, delta, a prefilter or postfilter, if all data
+    /// are new, and if the result would be larger than a stored chunk. The bytes of the new chunk
+    /// do not depend on the number of workers.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if `touched` does not ascend or contains blocks that do not exist, and for a
-    /// lazy chunk; those of a damaged chunk.
+    /// [`Error::INVALID_PARAM`] if `touched` does not ascend or contains blocks that do not exist,
+    /// and for a lazy chunk; those of a damaged chunk.
     pub fn blocks(
         &self,
         touched: &[Touched],
@@ -150,8 +155,9 @@ impl Patcher<'_> {
             .transpose()
     }
 
-    /// Like [`Self::blocks`], but the result has the form of `mode`. With [`PatchMode::InPlace`] blocks that are not touched need not be read. If
-    /// edits change the length of the chunk, they include those of the header and the block starts.
+    /// Like [`Self::blocks`], but the result has the form of `mode`. With [`PatchMode::InPlace`]
+    /// blocks that are not touched need not be read. If edits change the length of the chunk, they
+    /// include those of the header and the block starts.
     ///
     /// # Errors
     /// As for [`Self::blocks`].
@@ -164,7 +170,8 @@ impl Patcher<'_> {
         self.apply(touched, &DataChange::Blocks(change), mode)
     }
 
-    /// An error for blocks that do not ascend or do not exist, and for a lazy chunk that is not changed in place.
+    /// An error for blocks that do not ascend or do not exist, and for a lazy chunk that is not
+    /// changed in place.
     fn check(&self, touched: &[Touched], mode: PatchMode) -> Result<()> {
         let nblocks = self.chunk.header().nblocks;
         let ascend = touched.is_sorted_by(|a, b| a.nblock < b.nblock);
@@ -208,7 +215,8 @@ impl Patcher<'_> {
         }
     }
 
-    /// Compresses the touched blocks again, and writes them in place or, where they do not fit, rewrites the chunk.
+    /// Compresses the touched blocks again, and writes them in place or, where they do not fit,
+    /// rewrites the chunk.
     fn patch_blocks(
         &self,
         touched: &[Touched],
@@ -272,7 +280,8 @@ impl Patcher<'_> {
             && !self.encoding.output_is_disposable()
     }
 
-    /// The parameters for compressing blocks of this chunk. None if a block cannot be compressed without the others.
+    /// The parameters for compressing blocks of this chunk. None if a block cannot be compressed
+    /// without the others.
     fn params_of_chunk(&self, blocksize: usize) -> Option<EncodeParams> {
         let header = self.chunk.header();
         let format = header.flags >> 5;
@@ -308,7 +317,8 @@ impl Patcher<'_> {
     }
 }
 
-/// The rewritten chunk with the changed blocks, with slack between blocks unless that makes it too large.
+/// The rewritten chunk with the changed blocks, with slack between blocks unless that makes it too
+/// large.
 fn assemble_with_slack(
     target: &PatchTarget,
     encoder: &BlockEncoder,

@@ -66,7 +66,8 @@ impl Pipeline {
         (self.typesize, self.version, self.rules) = (typesize, version, rules);
     }
 
-    /// Sets the stages from the filter slots of a header. In place, for the reason that [`super::header::ChunkHeader::read`] gives.
+    /// Sets the stages from the filter slots of a header. In place, for the reason that
+    /// [`super::header::ChunkHeader::read`] gives.
     pub fn resolve(
         &mut self,
         filters: &[u8; MAX_FILTERS],
@@ -153,7 +154,8 @@ impl Pipeline {
             .all(|stage| matches!(stage, Stage::Shuffle(_)))
     }
 
-    /// The lossy stages before the first delta. Decoders do not undo them, so the reference for delta is the first block after these stages.
+    /// The lossy stages before the first delta. Decoders do not undo them, so the reference for
+    /// delta is the first block after these stages.
     pub fn before_delta(&self) -> Self {
         let delta = self
             .stages()
@@ -166,12 +168,14 @@ impl Pipeline {
         before.only(|stage| matches!(stage, Stage::TruncPrec(_)))
     }
 
-    /// Whether bitshuffle only copies a block of `bsize` bytes. That of Blosc 1 does so if the number of items is no multiple of eight.
+    /// Whether bitshuffle only copies a block of `bsize` bytes. That of Blosc 1 does so if the
+    /// number of items is no multiple of eight.
     fn copies_bits(&self, bsize: usize) -> bool {
         self.rules.is_blosc1() && !(bsize / usize::from(self.typesize)).is_multiple_of(8)
     }
 
-    /// The format version for bitshuffle. c-blosc2 reads chunks of version 2 as older releases of Blosc 1 wrote them.
+    /// The format version for bitshuffle. c-blosc2 reads chunks of version 2 as older releases of
+    /// Blosc 1 wrote them.
     fn bitshuffle_version(&self) -> u8 {
         if self.rules.is_blosc1() {
             version::STABLE
@@ -180,7 +184,8 @@ impl Pipeline {
         }
     }
 
-    /// Runs all stages over a block. `input` is the block's data, or `None` if they are in `ping` already.
+    /// Runs all stages over a block. `input` is the block's data, or `None` if they are in `ping`
+    /// already.
     pub fn forward<'a>(
         &self,
         input: Option<&'a [u8]>,
@@ -232,8 +237,8 @@ impl Pipeline {
         })
     }
 
-    /// Undoes all stages. The filtered data are in `ping`; the block's data go to `dst`, through the postfilter if there is one. There must be
-    /// at least one stage or a postfilter.
+    /// Undoes all stages. The filtered data are in `ping`; the block's data go to `dst`, through
+    /// the postfilter if there is one. There must be at least one stage or a postfilter.
     pub fn backward(
         &self,
         pos: BlockPos,

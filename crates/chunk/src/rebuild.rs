@@ -1,4 +1,5 @@
-//! Repairs damaged chunks that have checksums: parts that can be reconstructed so that a checksum matches, and single flipped bits.
+//! Repairs damaged chunks that have checksums: parts that can be reconstructed so that a checksum
+//! matches, and single flipped bits.
 
 use crate::Chunk;
 use crate::checksum::{CHECKSUMS, MAGIC, PAGE, TableLayout, crc32c, extended};
@@ -33,7 +34,8 @@ impl<'a> ChunkLayout<'a> {
             let said = table.checked_add(4 + usize::try_from(len).unwrap_or(0))?;
             let is_table = |at: usize| bytes.get(at..at + MAGIC.len()) == Some(&MAGIC);
             table = match header.has_checksums() && !is_table(said) {
-                // The size of the dictionary is damaged, or the magic of the table: looks for the magic behind every possible dictionary.
+                // The size of the dictionary is damaged, or the magic of the table: looks for the
+                // magic behind every possible dictionary.
                 true => (table + 5..table + 5 + MAX_DICT_SIZE)
                     .find(|at| is_table(*at))
                     .unwrap_or(said),
@@ -94,7 +96,8 @@ impl<'a> ChunkLayout<'a> {
         (start >= self.end).then(|| self.streams(bytes, start, nblock))?
     }
 
-    /// Reconstructs the starts of variable-length blocks that follow each other: a block ends where the bytes up to there match its checksum.
+    /// Reconstructs the starts of variable-length blocks that follow each other: a block ends where
+    /// the bytes up to there match its checksum.
     fn rebuild_variable_starts(&self, bytes: &mut [u8]) {
         let mut start = self.end;
         for nblock in 0..self.header.nblocks {
@@ -125,7 +128,8 @@ impl<'a> ChunkLayout<'a> {
             bytes[at..at + 4].copy_from_slice(&(start as i32).to_le_bytes());
             start = match self.streams(bytes, start, nblock) {
                 Some(streams) => streams.end,
-                // The streams of this block are damaged, so only the next one's own entry tells where that starts.
+                // The streams of this block are damaged, so only the next one's own entry tells
+                // where that starts.
                 None if nblock + 1 < self.header.nblocks => self.start(bytes, nblock + 1),
                 None => start,
             };
@@ -154,14 +158,14 @@ impl<'a> ChunkLayout<'a> {
 pub struct Rebuilt {
     /// The chunk.
     pub chunk: Buffer,
-    /// Whether the checksum of the front proves the repair. Otherwise one bit was flipped back so that the checksum matches; other damage is
-    /// unlikely to look like a single flipped bit.
+    /// Whether the checksum of the front proves the repair. Otherwise one bit was flipped back so
+    /// that the checksum matches; other damage is unlikely to look like a single flipped bit.
     pub proven: bool,
 }
 
-/// Repairs the front of the chunk at the front of `bytes`, if its header was `header`. Block starts and table are reconstructed from the blocks in
-/// every combination, until the checksum of the front matches. If none does, a single bit that makes it match is flipped. None if neither
-/// works.
+/// Repairs the front of the chunk at the front of `bytes`, if its header was `header`. Block starts
+/// and table are reconstructed from the blocks in every combination, until the checksum of the
+/// front matches. If none does, a single bit that makes it match is flipped. None if neither works.
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`].
@@ -202,8 +206,9 @@ pub fn rebuild(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Rebuilt>> {
     }
 }
 
-/// For a chunk whose front is damaged beyond [`rebuild`]: the chunk without checksums, and the blocks that do not match theirs. The other blocks can
-/// be decompressed, but their data are not certain.
+/// For a chunk whose front is damaged beyond [`rebuild`]: the chunk without checksums, and the
+/// blocks that do not match theirs. The other blocks can be decompressed, but their data are not
+/// certain.
 ///
 /// # Errors
 /// Those of a damaged chunk, [`Error::MEMORY_ALLOC`].
@@ -265,7 +270,8 @@ impl ChunkLayout<'_> {
         Ok(damaged)
     }
 
-    /// Tries to flip one bit of block `nblock`, which lies in `room`, so that its checksum matches; with checksums of pages, one bit of each page.
+    /// Tries to flip one bit of block `nblock`, which lies in `room`, so that its checksum matches;
+    /// with checksums of pages, one bit of each page.
     fn correct_block(&self, bytes: &mut [u8], nblock: usize, room: Range<usize>) {
         let layout = TableLayout::of(self.header);
         let place = layout.place(nblock);
@@ -292,7 +298,8 @@ impl ChunkLayout<'_> {
     }
 }
 
-/// For a chunk whose front is not damaged: the chunk with a bit flipped in each block that matches its checksum by that, and these blocks.
+/// For a chunk whose front is not damaged: the chunk with a bit flipped in each block that matches
+/// its checksum by that, and these blocks.
 ///
 /// # Errors
 /// [`Error::DATA`] if the front is damaged, [`Error::MEMORY_ALLOC`].
@@ -321,8 +328,8 @@ pub fn correct_blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(Buffer, Try
     Ok((bytes, corrected))
 }
 
-/// Copies block `nblock` of a chunk of variable-length blocks to a chunk of its own, without checksums. Returns it with the number of bytes of data
-/// that the block claims.
+/// Copies block `nblock` of a chunk of variable-length blocks to a chunk of its own, without
+/// checksums. Returns it with the number of bytes of data that the block claims.
 ///
 /// # Errors
 /// [`Error::DATA`] if there is no such block, [`Error::MEMORY_ALLOC`].

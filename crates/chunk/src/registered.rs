@@ -5,8 +5,8 @@ use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::{CodecFunctions, own_codec};
 use oxiblosc_filters::{FilterKind, filter};
 
-/// Number of streams of a block for bytedelta: the meta byte, or the super-chunk's typesize if that is 0. A chunk that belongs to none is decompressed by
-/// the `typesize` in its header.
+/// Number of streams of a block for bytedelta: the meta byte, or the super-chunk's typesize if that
+/// is 0. A chunk that belongs to none is decompressed by the `typesize` in its header.
 fn streams(meta: u8, typesize: Option<usize>, hooks: &dyn Hooks) -> Result<usize> {
     if meta != 0 {
         return Ok(meta.into());
@@ -48,7 +48,8 @@ pub fn forward(
 /// Undoes filter `id` in a chunk of items of `typesize` bytes; `dst` is as long as `src`.
 ///
 /// # Errors
-/// [`Error::FAILURE`] if one of the library's own filters fails; otherwise the error of the program's filter.
+/// [`Error::FAILURE`] if one of the library's own filters fails; otherwise the error of the
+/// program's filter.
 pub fn backward(
     (id, meta): (u8, u8),
     typesize: usize,
@@ -77,10 +78,12 @@ fn typesize_of(hooks: &dyn Hooks) -> Result<usize> {
     usize::try_from(typesize).map_err(|_| Error::DATA)
 }
 
-/// Compresses a stream of items of `typesize` bytes with codec `compcode`. Returns 0 if it does not become smaller.
+/// Compresses a stream of items of `typesize` bytes with codec `compcode`. Returns 0 if it does not
+/// become smaller.
 ///
 /// # Errors
-/// [`Error::DATA`] if one of the library's own codecs fails, [`Error::MEMORY_ALLOC`]; otherwise the error of the program's codec.
+/// [`Error::DATA`] if one of the library's own codecs fails, [`Error::MEMORY_ALLOC`]; otherwise the
+/// error of the program's codec.
 pub fn encode(
     (compcode, meta): (u8, u8),
     typesize: usize,
@@ -125,7 +128,8 @@ pub fn decode(
     result.map_err(|error| error.or(Error::DATA))
 }
 
-/// Decompresses only the items of a stream from byte `from` on, as many as fill `part`. Returns false if its codec cannot do that.
+/// Decompresses only the items of a stream from byte `from` on, as many as fill `part`. Returns
+/// false if its codec cannot do that.
 ///
 /// # Errors
 /// As [`decode`].

@@ -7,7 +7,8 @@ use super::header::{ChunkHeader, Special, flags2};
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_base::{Error, Result};
 
-/// The chunk in `bytes`, without gaps between its blocks. None if it has no gaps or no table of block starts, or is damaged.
+/// The chunk in `bytes`, without gaps between its blocks. None if it has no gaps or no table of
+/// block starts, or is damaged.
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`].

@@ -1,7 +1,8 @@
 //! What a worker needs besides its input and output: buffers and codec states, kept between calls.
 //!
-//! A worker borrows a `Scratch` from a small depot for the duration of a job. So memory is proportional to the number of workers that are active at
-//! the same time, not to the number of contexts or threads.
+//! A worker borrows a `Scratch` from a small depot for the duration of a job. So memory is
+//! proportional to the number of workers that are active at the same time, not to the number of
+//! contexts or threads.
 
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::AlignedBuffer;
@@ -37,7 +38,8 @@ pub struct Bufs {
 pub struct Scratch {
     /// For the filters.
     pub bufs: Bufs,
-    /// An encoded block before it is placed in the chunk, or a decoded one of which a part is copied.
+    /// An encoded block before it is placed in the chunk, or a decoded one of which a part is
+    /// copied.
     pub out: AlignedBuffer,
     /// The data of a block that is decoded, changed and encoded again.
     pub data: AlignedBuffer,
@@ -82,7 +84,8 @@ impl Scratch {
 const SLOTS: usize = 32;
 static DEPOT: ObjectPool<Scratch, SLOTS> = ObjectPool::empty();
 
-/// A scratch that goes back to the depot when it is dropped. Buffers that are too large to be kept are freed then.
+/// A scratch that goes back to the depot when it is dropped. Buffers that are too large to be kept
+/// are freed then.
 pub struct BorrowedScratch(object_pool::Borrowed<Scratch>);
 
 /// Borrows a scratch from the depot, or makes a new one.

@@ -6,19 +6,23 @@ use oxiblosc_base::memory::sort::sort;
 use oxiblosc_base::memory::{AlignedBuffer, TryVec};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Reads bytes of a chunk that is not in memory, for example from a file. Several workers may read at the same time.
+/// Reads bytes of a chunk that is not in memory, for example from a file. Several workers may read
+/// at the same time.
 pub trait BlockSource: Sync {
-    /// Fills `buf` with the bytes of the chunk from `pos` on; position 0 is the first byte of its header.
+    /// Fills `buf` with the bytes of the chunk from `pos` on; position 0 is the first byte of its
+    /// header.
     ///
     /// # Errors
     /// Any error if not all of them can be read; the content of `buf` is then ignored.
     fn read_at(&self, pos: usize, buf: &mut [u8]) -> Result<()>;
 }
 
-/// No more than this is allocated for a chunk before some of its bytes were read, as its header may claim a size that it does not have.
+/// No more than this is allocated for a chunk before some of its bytes were read, as its header may
+/// claim a size that it does not have.
 const FIRST_PIECE: usize = 1 << 20;
 
-/// Reads `len` bytes from the front of a chunk. Memory is allocated in proportion to what can really be read, not to what a header claims.
+/// Reads `len` bytes from the front of a chunk. Memory is allocated in proportion to what can
+/// really be read, not to what a header claims.
 pub fn read_front(source: &dyn BlockSource, len: usize) -> Result<TryVec<u8>> {
     let mut bytes = TryVec::new();
     while bytes.len() < len {
@@ -31,12 +35,13 @@ pub fn read_front(source: &dyn BlockSource, len: usize) -> Result<TryVec<u8>> {
     Ok(bytes)
 }
 
-/// The blocks of a lazy chunk: where their bytes are read from, and where they end, which the table of block starts does not say.
+/// The blocks of a lazy chunk: where their bytes are read from, and where they end, which the table
+/// of block starts does not say.
 pub struct LazyBlocks<'a> {
     /// The bytes of the chunk.
     pub source: &'a dyn BlockSource,
-    /// The block starts, sorted and without repetitions. Empty if the table itself is so; writers with several threads may leave the blocks in any
-    /// order.
+    /// The block starts, sorted and without repetitions. Empty if the table itself is so; writers
+    /// with several threads may leave the blocks in any order.
     sorted: TryVec<i32>,
     /// Size of the chunk.
     cbytes: usize,
@@ -85,8 +90,8 @@ impl<'a> LazyBlocks<'a> {
         Ok(self.whole.get_or_init(|| whole))
     }
 
-    /// An upper limit for the end of block `nblock`, if it shares no bytes with another: the next start. `starts` is the table that was given to
-    /// [`Self::new`].
+    /// An upper limit for the end of block `nblock`, if it shares no bytes with another: the next
+    /// start. `starts` is the table that was given to [`Self::new`].
     pub fn end(&self, starts: &[u8], nblock: usize) -> usize {
         let start = i32_at(starts, 4 * nblock);
         let next = if self.sorted.is_empty() {

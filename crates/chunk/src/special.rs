@@ -40,7 +40,8 @@ impl SpecialChunk<'_> {
     }
 }
 
-/// Fills `dest` with the data from byte `start` on of a chunk of special values; `stored` is what follows the header.
+/// Fills `dest` with the data from byte `start` on of a chunk of special values; `stored` is what
+/// follows the header.
 pub fn fill(header: &ChunkHeader, stored: &[u8], start: usize, dest: &mut [u8]) -> Result<()> {
     match header.special() {
         Special::Zero => dest.fill(0),

@@ -1,4 +1,5 @@
-//! The streams of a block, as they lie in the chunk one behind the other: each has its size in front.
+//! The streams of a block, as they lie in the chunk one behind the other: each has its size in
+//! front.
 
 use super::header::rules::Rules;
 use super::header::{Blocks, ChunkHeader, flags, i32_at};
@@ -65,8 +66,9 @@ impl<'a> Streams<'a> {
         self.neblock * nstreams == bsize && shuffle::joins(nstreams, self.neblock)
     }
 
-    /// Unshuffles the streams, byte streams of the items, into `dst`, which has the size of the block. Stored streams are read where they lie in the
-    /// chunk; others are decoded by `decode` into `room`, which has at least the same size. [`Self::can_join`] must be true.
+    /// Unshuffles the streams, byte streams of the items, into `dst`, which has the size of the
+    /// block. Stored streams are read where they lie in the chunk; others are decoded by `decode`
+    /// into `room`, which has at least the same size. [`Self::can_join`] must be true.
     #[inline(always)]
     pub fn join<'r>(
         &mut self,
@@ -101,8 +103,8 @@ impl<'a> Streams<'a> {
         Ok(())
     }
 
-    /// Decodes the streams, one behind the other, into the front of `out`, which is at least as long
-    /// as their data.
+    /// Decodes the streams, one behind the other, into the front of `out`, which is at least as
+    /// long as their data.
     #[inline(always)]
     pub fn decode_all(
         &mut self,
@@ -157,8 +159,8 @@ impl<'a> Streams<'a> {
             };
         }
         if size as usize > self.neblock && !self.rules.is_blosc1() {
-            // No encoder writes a stream longer than its data, except Snappy's in Blosc 1. A file might let many blocks share a very long one,
-            // which would take long to decode.
+            // No encoder writes a stream longer than its data, except Snappy's in Blosc 1. A file
+            // might let many blocks share a very long one, which would take long to decode.
             return Err(Error::DATA);
         }
         let Some(data) = PaddedSrc::new(rest, size as usize) else {
@@ -193,8 +195,8 @@ impl Stream<'_> {
     }
 }
 
-/// The length of the streams at the front of `bytes`, those of a block of `bsize` bytes of data. `each` gets every stream with its size in
-/// front.
+/// The length of the streams at the front of `bytes`, those of a block of `bsize` bytes of data.
+/// `each` gets every stream with its size in front.
 pub fn streams_len<'a>(
     header: &ChunkHeader,
     bytes: &'a [u8],

@@ -68,8 +68,8 @@ impl BlocksizeRequest {
             && blocksize / self.typesize >= MIN_STREAM
     }
 
-    /// The block size in bytes; `user` is the one in the parameters, or 0 for the tuner's choice. In an empty chunk it is the one in the
-    /// parameters, whatever that is.
+    /// The block size in bytes; `user` is the one in the parameters, or 0 for the tuner's choice.
+    /// In an empty chunk it is the one in the parameters, whatever that is.
     pub fn blocksize(&self, user: i32) -> i32 {
         if user == 0 && self.nbytes < self.typesize {
             return 1;

@@ -98,14 +98,16 @@ pub fn copy(src: &[u8], dst: &mut [u8], workers: Workers) -> Result<()> {
     })
 }
 
-/// Fills `dest` by calls of `write`, each with the offset of a piece and the piece; by several workers if that is faster.
+/// Fills `dest` by calls of `write`, each with the offset of a piece and the piece; by several
+/// workers if that is faster.
 pub fn in_pieces(
     dest: &mut [u8],
     workers: Workers,
     write: impl Fn(usize, &mut [u8]) -> Result<()> + Sync,
 ) -> Result<()> {
     const PIECE: usize = 256 << 10;
-    // Copying is limited by the speed of memory, so several threads are faster only for data larger than the cache of one core.
+    // Copying is limited by the speed of memory, so several threads are faster only for data larger
+    // than the cache of one core.
     let nworkers = if dest.len() < 8 * PIECE {
         1
     } else {

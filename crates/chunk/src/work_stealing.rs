@@ -10,18 +10,22 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The indices of pieces that are adjacent in memory, divided into one range per worker.
 ///
-/// A worker takes pieces from the front of its own range, then steals from the back of the others. In repeated jobs over the same memory it
-/// thus gets the same pieces, which are still in its processor's cache. This matters, since memory that another processor wrote last is much slower to
-/// write: with pieces handed out in order, two workers fill a buffer of some megabytes no faster than one.
+/// A worker takes pieces from the front of its own range, then steals from the back of the others.
+/// In repeated jobs over the same memory it thus gets the same pieces, which are still in its
+/// processor's cache. This matters, since memory that another processor wrote last is much slower
+/// to write: with pieces handed out in order, two workers fill a buffer of some megabytes no faster
+/// than one.
 struct Partition(TryVec<WorkerRange>);
 
-/// The range of one worker. It has a cache line of its own, so that workers do not slow each other down by false sharing.
+/// The range of one worker. It has a cache line of its own, so that workers do not slow each other
+/// down by false sharing.
 #[repr(align(64))]
 struct WorkerRange {
     pieces: Range<usize>,
     /// How many claims were made. It may exceed the number of pieces; the claims beyond it failed.
     claimed: AtomicUsize,
-    /// How many were taken from the front and from the back. Together they are at most the number of pieces.
+    /// How many were taken from the front and from the back. Together they are at most the number
+    /// of pieces.
     from_front: AtomicUsize,
     from_back: AtomicUsize,
 }
@@ -106,8 +110,8 @@ impl<T: Send> StealingQueue<T> {
         lock(&self.pieces[self.partition.next(nworker)?]).take()
     }
 
-    /// Runs `work` on several workers. It gets the worker's number and calls [`next`](Self::next) until there is no piece left. After an
-    /// error no pieces are left for the other workers.
+    /// Runs `work` on several workers. It gets the worker's number and calls [`next`](Self::next)
+    /// until there is no piece left. After an error no pieces are left for the other workers.
     ///
     /// # Errors
     /// The first error of `work`.

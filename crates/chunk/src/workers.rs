@@ -30,8 +30,9 @@ impl Workers<'_> {
         self.exec.workers(self.nthreads, usize::MAX)
     }
 
-    /// How many are useful for a job of `nblocks` blocks and `nbytes` bytes. If a callback runs for each block (`calls`), that is as many as
-    /// were asked for, even beyond the number of processors, since callbacks may wait for something.
+    /// How many are useful for a job of `nblocks` blocks and `nbytes` bytes. If a callback runs for
+    /// each block (`calls`), that is as many as were asked for, even beyond the number of
+    /// processors, since callbacks may wait for something.
     pub fn for_job(&self, nblocks: usize, nbytes: usize, calls: bool) -> usize {
         if nbytes < PARALLEL_MIN {
             1
@@ -42,8 +43,8 @@ impl Workers<'_> {
         }
     }
 
-    /// Runs a task for each part of the work, which is `nbytes` bytes in total. The first error ends it. A task gets its part and the
-    /// worker's number.
+    /// Runs a task for each part of the work, which is `nbytes` bytes in total. The first error
+    /// ends it. A task gets its part and the worker's number.
     ///
     /// # Errors
     /// That of a task.

@@ -1,13 +1,14 @@
 //! BloscLZ: byte-oriented LZ77 made for shuffled data.
 //!
 //! # The stream
-//! A stream consists of packets, each of which begins with a control byte. The first packet is always literals. Its control byte has bit 5 set,
-//! which decoders ignore.
+//! A stream consists of packets, each of which begins with a control byte. The first packet is
+//! always literals. Its control byte has bit 5 set, which decoders ignore.
 //! - If the control byte is below 32, `control + 1` literal bytes follow.
-//! - Otherwise the packet is a match. The top three bits are a length code `c`. If it is 7, extra bytes follow and are added to it, up to and
-//!   including the first that is not 255. The low five bits are the high part of the distance, and the next byte is the low part:
-//!   `distance = high << 8 | low`, where 0 is the last byte written. If all thirteen bits are set, two more bytes (big-endian) follow, and
-//!   `distance = 8191 + those`. The match is `c + 2` bytes long.
+//! - Otherwise the packet is a match. The top three bits are a length code `c`. If it is 7, extra
+//!   bytes follow and are added to it, up to and including the first that is not 255. The low five
+//!   bits are the high part of the distance, and the next byte is the low part: `distance = high <<
+//!   8 | low`, where 0 is the last byte written. If all thirteen bits are set, two more bytes
+//!   (big-endian) follow, and `distance = 8191 + those`. The match is `c + 2` bytes long.
 //!
 //! Matches may overlap what they write. The last packet is literals.
 

@@ -1,14 +1,16 @@
-//! Loads, comparisons and copies of literals and matches, all bounds-checked, for several LZ77 codecs.
+//! Loads, comparisons and copies of literals and matches, all bounds-checked, for several LZ77
+//! codecs.
 
 /// The largest step of the fixed-size copies, in bytes.
 const STEP: usize = 32;
 /// Up to this length a match is copied in fixed steps; a longer one with `copy_within`.
 const MAX_STEPWISE: usize = 64;
-/// The same limit for distances of 1, 2, 4 and 8. It is higher because their steps only store a pattern, without a load.
+/// The same limit for distances of 1, 2, 4 and 8. It is higher because their steps only store a
+/// pattern, without a load.
 const MAX_STEPWISE_PATTERN: usize = 512;
 
-/// The `N` bytes at `at`; `None` if there are fewer. It compares `at` with `len - N` instead of `at + N` with `len`, because the compiler
-/// moves that subtraction out of loops.
+/// The `N` bytes at `at`; `None` if there are fewer. It compares `at` with `len - N` instead of
+/// `at + N` with `len`, because the compiler moves that subtraction out of loops.
 #[inline(always)]
 pub(super) fn array_at<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
     match bytes.len().checked_sub(N) {
@@ -48,8 +50,8 @@ pub(super) fn read8(bytes: &[u8], at: usize) -> u64 {
     array_at(bytes, at).map_or(0, |eight| u64::from_le_bytes(*eight))
 }
 
-/// The length of the match between `src[at..limit]` and `src[from..]`, whose first `known` bytes are known to match.
-/// Requires `from < at` and `at + known <= limit <= src.len()`.
+/// The length of the match between `src[at..limit]` and `src[from..]`, whose first `known` bytes
+/// are known to match. Requires `from < at` and `at + known <= limit <= src.len()`.
 #[inline(always)]
 pub(super) fn match_len(src: &[u8], at: usize, from: usize, limit: usize, known: usize) -> usize {
     let now = &src[at..limit];
@@ -74,7 +76,8 @@ pub(super) fn match_len(src: &[u8], at: usize, from: usize, limit: usize, known:
     n
 }
 
-/// Copies all of `from` to the start of `to`, which must be at least as long. Up to 16 bytes are copied without a call of `memcpy`.
+/// Copies all of `from` to the start of `to`, which must be at least as long. Up to 16 bytes are
+/// copied without a call of `memcpy`.
 #[inline(always)]
 pub(super) fn copy_all(from: &[u8], to: &mut [u8]) {
     let to = &mut to[..from.len()];
@@ -87,8 +90,9 @@ pub(super) fn copy_all(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Copies the first `N` and the last `N` bytes of `from`: all of it if its length is `N` to `2 * N`. Returns false and copies nothing if
-/// there are fewer than `N` bytes. Both slices must have the same length.
+/// Copies the first `N` and the last `N` bytes of `from`: all of it if its length is `N` to `2 *
+/// N`. Returns false and copies nothing if there are fewer than `N` bytes. Both slices must have
+/// the same length.
 #[inline(always)]
 fn copy_both_ends<const N: usize>(from: &[u8], to: &mut [u8]) -> bool {
     if let (Some(&first), Some(&last)) = (from.first_chunk::<N>(), from.last_chunk::<N>())
@@ -103,8 +107,9 @@ fn copy_both_ends<const N: usize>(from: &[u8], to: &mut [u8]) -> bool {
     false
 }
 
-/// Copies a match: `len` bytes from `out - distance` to `out`, as if byte by byte, since the two may overlap.
-/// Requires `1 <= distance <= out` and `out + len <= dst.len()`. Bytes past `out + len` may be overwritten.
+/// Copies a match: `len` bytes from `out - distance` to `out`, as if byte by byte, since the two
+/// may overlap. Requires `1 <= distance <= out` and `out + len <= dst.len()`. Bytes past `out +
+/// len` may be overwritten.
 #[inline(always)]
 pub(super) fn copy_match(dst: &mut [u8], out: usize, distance: usize, len: usize) {
     let head = len.min(MAX_STEPWISE);
@@ -134,7 +139,8 @@ pub(super) fn copy_match(dst: &mut [u8], out: usize, distance: usize, len: usize
             done += 8;
         }
     } else {
-        // The pattern is built once in a register and stored repeatedly, so that no step loads what the step before stored.
+        // The pattern is built once in a register and stored repeatedly, so that no step loads what
+        // the step before stored.
         let (pattern, whole) = replicate(read8(dst, from), distance);
         if whole == 8 {
             let eight = pattern.to_le_bytes();
@@ -163,8 +169,8 @@ pub(super) fn copy_match(dst: &mut [u8], out: usize, distance: usize, len: usize
     }
 }
 
-/// For each distance up to 8: the mask of a pattern of that many bytes, the multiplier that replicates it over eight bytes, and how many of
-/// the eight hold whole repetitions.
+/// For each distance up to 8: the mask of a pattern of that many bytes, the multiplier that
+/// replicates it over eight bytes, and how many of the eight hold whole repetitions.
 const PATTERNS: [(u64, u64, usize); 9] = {
     let mut patterns = [(u64::MAX, 1, 8); 9];
     let mut distance = 1;
@@ -181,16 +187,17 @@ const PATTERNS: [(u64, u64, usize); 9] = {
     patterns
 };
 
-/// Replicates the lowest `distance` bytes (at most 8) of `eight` over eight bytes. Also returns how many of the eight hold whole
-/// repetitions: that many bytes further the pattern begins again.
+/// Replicates the lowest `distance` bytes (at most 8) of `eight` over eight bytes. Also returns how
+/// many of the eight hold whole repetitions: that many bytes further the pattern begins again.
 #[inline(always)]
 pub(super) fn replicate(eight: u64, distance: usize) -> (u64, usize) {
     let (mask, repeat, whole) = PATTERNS[distance];
     ((eight & mask).wrapping_mul(repeat), whole)
 }
 
-/// Like [`copy_match`] for long matches and near the end of `dst`: writes nothing past the match. Its first `done` bytes are copied
-/// already. Each round copies all that is there of the repeated bytes, so the size of the copies doubles.
+/// Like [`copy_match`] for long matches and near the end of `dst`: writes nothing past the match.
+/// Its first `done` bytes are copied already. Each round copies all that is there of the repeated
+/// bytes, so the size of the copies doubles.
 fn copy_match_exact(dst: &mut [u8], out: usize, distance: usize, len: usize, done: usize) {
     if len <= MAX_STEPWISE {
         return copy_match_near_end(dst, out, distance, len);
@@ -209,7 +216,8 @@ fn copy_match_exact(dst: &mut [u8], out: usize, distance: usize, len: usize, don
     }
 }
 
-/// Like [`copy_match_exact`] for short matches: steps of eight bytes as long as they fit, then single bytes.
+/// Like [`copy_match_exact`] for short matches: steps of eight bytes as long as they fit, then
+/// single bytes.
 #[inline(always)]
 fn copy_match_near_end(dst: &mut [u8], out: usize, distance: usize, len: usize) {
     let from = out - distance;

@@ -75,7 +75,8 @@ impl Deflater {
 }
 
 impl DeflateStream<'_> {
-    /// Advances by `len` bytes. Returns where they begin and end, and whether they are the last of `src`.
+    /// Advances by `len` bytes. Returns where they begin and end, and whether they are the last of
+    /// `src`.
     fn advance(&mut self, len: usize) -> (usize, usize, bool) {
         let (at, end) = (self.at, self.at + len);
         self.at = end;

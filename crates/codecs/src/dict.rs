@@ -1,4 +1,5 @@
-//! Dictionaries: bytes that are stored once in a chunk, and to which matches in all of its blocks may refer.
+//! Dictionaries: bytes that are stored once in a chunk, and to which matches in all of its blocks
+//! may refer.
 
 use super::{Codec, lz4, zstd};
 use oxiblosc_base::memory::TryVec;
@@ -9,8 +10,9 @@ pub const MAX_DICT_SIZE: usize = 32 * 1024;
 /// A smaller dictionary does not pay, and the chunk is written without one.
 pub const MIN_USEFUL_DICT: usize = 256;
 
-/// Unused bytes behind a dictionary. If the data happened to follow the dictionary in memory, the LZ4 library would find other matches.
-/// The gap prevents that, so that the output does not depend on addresses.
+/// Unused bytes behind a dictionary. If the data happened to follow the dictionary in memory, the
+/// LZ4 library would find other matches. The gap prevents that, so that the output does not depend
+/// on addresses.
 const GAP: usize = 16;
 
 /// What is made of the bytes for one codec.
@@ -22,7 +24,8 @@ enum PreparedDict {
     ZstdDecode(zstd::DecodeDict),
 }
 
-/// A dictionary that is prepared for one codec, to compress or to decompress. All workers of a chunk share it.
+/// A dictionary that is prepared for one codec, to compress or to decompress. All workers of a
+/// chunk share it.
 pub struct Dict {
     // Before `bytes`, so that it is dropped first: one variant points into them.
     prepared: PreparedDict,
@@ -36,13 +39,14 @@ impl Dict {
     /// For compressing with `codec` at `clevel` (1..=9).
     ///
     /// # Errors
-    /// [`Error::CODEC_DICT`] when the codec takes no dictionaries, or these bytes are empty or over [`MAX_DICT_SIZE`];
-    /// [`Error::MEMORY_ALLOC`].
+    /// [`Error::CODEC_DICT`] when the codec takes no dictionaries, or these bytes are empty or over
+    /// [`MAX_DICT_SIZE`]; [`Error::MEMORY_ALLOC`].
     pub fn for_compression(codec: Codec, clevel: u8, bytes: &[u8]) -> Result<Self> {
         let (owned, len) = copy_with_gap(bytes)?;
         let prepared = match codec {
-            // SAFETY: `owned` moves into the same `Dict` as the prepared form, which is dropped first. The bytes are on the heap, so they
-            // stay where they are, and they do not change, since no method of `Dict` borrows them mutably.
+            // SAFETY: `owned` moves into the same `Dict` as the prepared form, which is dropped
+            // first. The bytes are on the heap, so they stay where they are, and they do not
+            // change, since no method of `Dict` borrows them mutably.
             Codec::Lz4 => PreparedDict::Lz4Encode(unsafe { lz4::EncodeDict::new(&owned[..len]) }?),
             Codec::Lz4hc => {
                 PreparedDict::Lz4hcEncode(lz4::HcEncodeDict::new(bytes, clevel)?, clevel)
@@ -60,7 +64,8 @@ impl Dict {
     /// For decompressing streams of `codec`. The bytes need not be trusted.
     ///
     /// # Errors
-    /// As for [`Dict::for_compression`], and [`Error::CODEC_DICT`] when the bytes are a damaged Zstd dictionary.
+    /// As for [`Dict::for_compression`], and [`Error::CODEC_DICT`] when the bytes are a damaged
+    /// Zstd dictionary.
     pub fn for_decompression(codec: Codec, bytes: &[u8]) -> Result<Self> {
         let (owned, len) = copy_with_gap(bytes)?;
         let prepared = match codec {
@@ -75,13 +80,14 @@ impl Dict {
         })
     }
 
-    /// Makes a dictionary of at most `max_size` bytes from samples of the given sizes, which lie one behind the other at the start of
-    /// `samples`. For LZ4 and LZ4HC it consists of the samples themselves; Zstd trains one. `None` if there is no useful dictionary; then
-    /// the chunk should be written without one.
+    /// Makes a dictionary of at most `max_size` bytes from samples of the given sizes, which lie
+    /// one behind the other at the start of `samples`. For LZ4 and LZ4HC it consists of the samples
+    /// themselves; Zstd trains one. `None` if there is no useful dictionary; then the chunk should
+    /// be written without one.
     ///
     /// # Errors
-    /// [`Error::CODEC_DICT`] when the codec takes no dictionaries; [`Error::INVALID_PARAM`] when `samples` is shorter
-    /// than the samples it should hold; [`Error::MEMORY_ALLOC`].
+    /// [`Error::CODEC_DICT`] when the codec takes no dictionaries; [`Error::INVALID_PARAM`] when
+    /// `samples` is shorter than the samples it should hold; [`Error::MEMORY_ALLOC`].
     pub fn train(
         codec: Codec,
         samples: &[u8],

@@ -13,7 +13,8 @@ pub(super) trait SlotInt: Copy + Default {
     fn new(value: usize) -> Self;
     /// Converts back.
     fn get(self) -> u32;
-    /// The value when the base becomes lower by `by`, which is at most `MAX`. A value below `by` becomes 0, as in a cleared table.
+    /// The value when the base becomes lower by `by`, which is at most `MAX`. A value below `by`
+    /// becomes 0, as in a cleared table.
     fn rebased(self, by: usize) -> Self;
 }
 
@@ -51,8 +52,9 @@ impl SlotInt for u32 {
 
 /// A hash table of `SLOTS` slots, used for one stream at a time. A slot holds `base + position`.
 ///
-/// For a long stream the table is cleared and the base is 0. For a short stream, clearing would be half of the work. Instead its base is
-/// higher than every entry of earlier streams, so an entry below the base is stale. Both ways find the same matches.
+/// For a long stream the table is cleared and the base is 0. For a short stream, clearing would be
+/// half of the work. Instead its base is higher than every entry of earlier streams, so an entry
+/// below the base is stale. Both ways find the same matches.
 pub(super) struct Table<S, const SLOTS: usize> {
     slots: Option<Box<[S; SLOTS]>>,
     next_base: usize,
@@ -88,8 +90,8 @@ impl<S: SlotInt, const SLOTS: usize> Table<S, SLOTS> {
         Ok(slots)
     }
 
-    /// The slots of a stream of `len` bytes that began with this base, changed to what a cleared table would hold now. From here on its base
-    /// is 0.
+    /// The slots of a stream of `len` bytes that began with this base, changed to what a cleared
+    /// table would hold now. From here on its base is 0.
     pub(super) fn rebased(&mut self, base: usize, len: usize) -> Result<&mut [S; SLOTS]> {
         self.next_base = len;
         let slots = self.slots()?;
@@ -99,7 +101,8 @@ impl<S: SlotInt, const SLOTS: usize> Table<S, SLOTS> {
         Ok(slots)
     }
 
-    /// The slots, which may have stale entries, and the base for a stream of `len` bytes. [`Table::fits`] must hold for `len`.
+    /// The slots, which may have stale entries, and the base for a stream of `len` bytes.
+    /// [`Table::fits`] must hold for `len`.
     pub(super) fn without_clearing(&mut self, len: usize) -> Result<(&mut [S; SLOTS], usize)> {
         if len > S::MAX.saturating_sub(self.next_base) {
             self.next_base = 0;
@@ -113,8 +116,8 @@ impl<S: SlotInt, const SLOTS: usize> Table<S, SLOTS> {
 
 /// The position, before `at`, of an entry in a table with this base; 0 if the entry is stale.
 ///
-/// Stale entries are unpredictable, so there is no branch. (`entry >= base` would become one: the compiler combines it with the difference
-/// into a saturating subtraction.)
+/// Stale entries are unpredictable, so there is no branch. (`entry >= base` would become one: the
+/// compiler combines it with the difference into a saturating subtraction.)
 #[inline(always)]
 pub(super) fn position(entry: usize, base: usize, at: usize) -> usize {
     let position = entry.wrapping_sub(base);

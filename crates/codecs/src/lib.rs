@@ -1,8 +1,8 @@
 //! Codecs: they compress and decompress the streams of a block.
 //!
-//! Each worker has an [`Encoder`] and a [`Decoder`] of its own and reuses them, so that the state of each codec is allocated
-//! once. Earlier streams never influence the bytes of later ones. Levels run from 1 to 9 as in the C API, and each takes the same effort as
-//! in the reference.
+//! Each worker has an [`Encoder`] and a [`Decoder`] of its own and reuses them, so that the state
+//! of each codec is allocated once. Earlier streams never influence the bytes of later ones. Levels
+//! run from 1 to 9 as in the C API, and each takes the same effort as in the reference.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.

@@ -62,7 +62,8 @@ struct LibraryStream(NonNull<c_void>);
 
 // SAFETY: this value alone owns the memory, and the library keeps no data that belong to a thread.
 unsafe impl Send for LibraryStream {}
-// SAFETY: through a shared reference (that of an `EncodeDict`) the stream is only read, by the copy in `compress_with`.
+// SAFETY: through a shared reference (that of an `EncodeDict`) the stream is only read, by the copy
+// in `compress_with`.
 unsafe impl Sync for LibraryStream {}
 
 impl LibraryStream {
@@ -107,7 +108,8 @@ pub(super) struct Compressor {
 }
 
 impl Compressor {
-    /// Returns the bytes written, or 0 if they do not fit. `src` and `dst` are at most `i32::MAX` long.
+    /// Returns the bytes written, or 0 if they do not fit. `src` and `dst` are at most `i32::MAX`
+    /// long.
     pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         self.plain.compress(acceleration(clevel).into(), src, dst)
     }
@@ -123,9 +125,10 @@ impl Compressor {
         let state = get_or_try_init(&mut self.with_dict, LibraryStream::new)?
             .0
             .as_ptr();
-        // SAFETY: both are streams of `STREAM_SIZE` bytes in allocations of their own. The copy points into the dictionary's
-        // bytes, which live as long as `dict` (`EncodeDict::new`); the next call overwrites the copy before it is used.
-        // The library reads `src.len()` bytes and writes at most `dst.len()`; `Encoder::compress` made sure that both fit a `c_int`.
+        // SAFETY: both are streams of `STREAM_SIZE` bytes in allocations of their own. The copy
+        // points into the dictionary's bytes, which live as long as `dict` (`EncodeDict::new`); the
+        // next call overwrites the copy before it is used. The library reads `src.len()` bytes and
+        // writes at most `dst.len()`; `Encoder::compress` made sure that both fit a `c_int`.
         written(unsafe {
             core::ptr::copy_nonoverlapping(
                 dict.stream.0.as_ptr().cast::<u8>(),
@@ -154,8 +157,8 @@ impl EncodeDict {
     /// `bytes` must neither move nor change while the value lives.
     pub(super) unsafe fn new(bytes: &[u8]) -> Result<Self> {
         let stream = LibraryStream::new()?;
-        // SAFETY: the stream is initialised, `bytes` stay where they are while it lives (# Safety), and the length of a dictionary
-        // (at most `MAX_DICT_SIZE`, see `Dict`) fits a `c_int`.
+        // SAFETY: the stream is initialised, `bytes` stay where they are while it lives (# Safety),
+        // and the length of a dictionary (at most `MAX_DICT_SIZE`, see `Dict`) fits a `c_int`.
         unsafe {
             LZ4_loadDict(
                 stream.0.as_ptr(),
@@ -174,7 +177,8 @@ pub(super) fn decompress(src: PaddedSrc, dst: PaddedDst) -> Result<usize> {
     decompress::decompress(&[], src, dst, usize::MAX)
 }
 
-/// Decodes an LZ4 stream until at least its first `wanted` bytes are decoded. Returns the number of bytes written.
+/// Decodes an LZ4 stream until at least its first `wanted` bytes are decoded. Returns the number of
+/// bytes written.
 pub(super) fn decompress_front(src: &[u8], dst: &mut [u8], wanted: usize) -> Result<usize> {
     let wanted = if wanted < dst.len() {
         wanted

@@ -1,9 +1,11 @@
-//! NDLZ: a Lempel-Ziv codec for two-dimensional blocks of bytes, which works on cells of 4 x 4 or 8 x 8 bytes.
+//! NDLZ: a Lempel-Ziv codec for two-dimensional blocks of bytes, which works on cells of 4 x 4 or 8
+//! x 8 bytes.
 //!
-//! A stream is the number of dimensions (2), the two lengths of the block (32 bits, little-endian), and a token with its operands
-//! for each cell, in row-major order of the cells. Cells that the lower or right edge cuts are literal. A match refers to rows of an
-//! earlier literal cell by the distance back from the token. The format leaves it to the encoder which rows of a cell are looked up. Ours
-//! looks up the same rows as the reference's, so the streams are the same bytes.
+//! A stream is the number of dimensions (2), the two lengths of the block (32 bits, little-endian),
+//! and a token with its operands for each cell, in row-major order of the cells. Cells that the
+//! lower or right edge cuts are literal. A match refers to rows of an earlier literal cell by the
+//! distance back from the token. The format leaves it to the encoder which rows of a cell are
+//! looked up. Ours looks up the same rows as the reference's, so the streams are the same bytes.
 //!
 //! | token, 4 x 4 | token, 8 x 8 | operands | cell |
 //! |---|---|---|---|
@@ -28,12 +30,12 @@ use header::HEADER_LEN;
 use oxiblosc_base::cells::BlockShape;
 use oxiblosc_base::{Error, Result};
 
-/// Compresses a block of bytes. `side`, the codec's meta byte, is the side length of a cell. Returns the bytes written, or 0 if the result
-/// is not smaller than `src` or `dst` is too small.
+/// Compresses a block of bytes. `side`, the codec's meta byte, is the side length of a cell.
+/// Returns the bytes written, or 0 if the result is not smaller than `src` or `dst` is too small.
 ///
 /// # Errors
-/// [`Error::FAILURE`] if `side` is not 4 or 8, the block does not have two dimensions, or `src` does not have its size;
-/// [`Error::MEMORY_ALLOC`].
+/// [`Error::FAILURE`] if `side` is not 4 or 8, the block does not have two dimensions, or `src`
+/// does not have its size; [`Error::MEMORY_ALLOC`].
 pub fn compress(side: u8, block: BlockShape, src: &[u8], dst: &mut [u8]) -> Result<usize> {
     let &[rows, columns] = block.dims() else {
         return Err(Error::FAILURE);
@@ -58,10 +60,12 @@ pub fn compress(side: u8, block: BlockShape, src: &[u8], dst: &mut [u8]) -> Resu
     }
 }
 
-/// Decompresses a block into the front of `dst`. `side`, the codec's meta byte, is the side length of a cell. Returns the size of the block.
+/// Decompresses a block into the front of `dst`. `side`, the codec's meta byte, is the side length
+/// of a cell. Returns the size of the block.
 ///
 /// # Errors
-/// [`Error::FAILURE`] if `side` is not 4 or 8, the stream is malformed, or the block is larger than `dst`.
+/// [`Error::FAILURE`] if `side` is not 4 or 8, the stream is malformed, or the block is larger than
+/// `dst`.
 pub fn decompress(side: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
     match side {
         4 => decode::decompress::<4, 16>(&tokens::TOKENS_4, src, dst),

@@ -1,9 +1,10 @@
-//! Finds the incompressible stretches of a stream, such as the low bytes of measured numbers, on which a codec would spend most of its
-//! time in a search for matches that finds nothing.
+//! Finds the incompressible stretches of a stream, such as the low bytes of measured numbers, on
+//! which a codec would spend most of its time in a search for matches that finds nothing.
 //!
-//! A stretch is classified by a chi-square test of its byte histogram, and by whether its words (short sequences of bytes) occurred before in
-//! the stream. Every byte is counted and every word looked up, which takes a tenth of a search: a few samples could all lie where the stream is
-//! not like the rest. The result depends on the bytes of the stream alone.
+//! A stretch is classified by a chi-square test of its byte histogram, and by whether its words
+//! (short sequences of bytes) occurred before in the stream. Every byte is counted and every word
+//! looked up, which takes a tenth of a search: a few samples could all lie where the stream is not
+//! like the rest. The result depends on the bytes of the stream alone.
 
 mod histogram;
 mod pieces;
@@ -23,14 +24,15 @@ pub(super) use pieces::PIECE;
 pub(super) use profile::has_noise;
 pub(super) use stretches::{Method, Stretch};
 
-/// If fewer than one in this many words are repeated, a search does not pay: it would save less than a quarter of a percent, or half a percent, as half
-/// of the repeats from far back are missed.
+/// If fewer than one in this many words are repeated, a search does not pay: it would save less
+/// than a quarter of a percent, or half a percent, as half of the repeats from far back are missed.
 const WORDS_PER_REPEAT: usize = 512;
 /// The size of these words. No codec gains from shorter matches.
 const WORD: u32 = 4;
 /// The window of LZ4.
 const LZ4_WINDOW: usize = 1 << 16;
-/// An entry of the table of pieces has a word in this many low bits, and the number of its piece above them.
+/// An entry of the table of pieces has a word in this many low bits, and the number of its piece
+/// above them.
 const WORD_BITS: u32 = 40;
 const WORD_MASK: u64 = (1 << WORD_BITS) - 1;
 /// Properties of a codec's search for matches.
@@ -46,7 +48,8 @@ pub(super) struct SearchParams {
     pub huffman_only: bool,
 }
 
-/// If no more words of a piece than this are repeated, Huffman codes alone are as small as what a search finds.
+/// If no more words of a piece than this are repeated, Huffman codes alone are as small as what a
+/// search finds.
 const MAX_HUFFMAN_REPEATS: u32 = (PIECE / 256) as u32;
 
 /// The repeated words of a piece.
@@ -60,8 +63,9 @@ struct RepeatStats {
 /// Classifies streams. One per worker.
 #[derive(Default)]
 pub(super) struct NoiseDetector {
-    /// For each hash, the last word that has it and the number of its piece. The pieces of all streams are numbered consecutively from 1
-    /// on, so the table need not be cleared between streams.
+    /// For each hash, the last word that has it and the number of its piece. The pieces of all
+    /// streams are numbered consecutively from 1 on, so the table need not be cleared between
+    /// streams.
     table: TryVec<u64>,
     /// The number of the first piece of this stream.
     first: u64,
@@ -78,8 +82,9 @@ impl NoiseDetector {
         Ok(all_uniform(stream) && self.rarely_repeats_within(stream, usize::MAX)?)
     }
 
-    /// Whether so few words of a stream are repeated within LZ4's window that a codec without entropy coding would save less than half a percent. The
-    /// histogram does not matter to such a codec.
+    /// Whether so few words of a stream are repeated within LZ4's window that a codec without
+    /// entropy coding would save less than half a percent. The histogram does not matter to such a
+    /// codec.
     pub(super) fn rarely_repeats(&mut self, stream: &[u8]) -> Result<bool> {
         self.rarely_repeats_within(stream, LZ4_WINDOW)
     }
@@ -89,8 +94,9 @@ impl NoiseDetector {
         Ok(self.words.repeats(stream, WORD, window, most)? <= most)
     }
 
-    /// Divides a stream into stretches that are as long as possible. A few pieces beside others that deserve more effort get the method of
-    /// those, because a stored piece interrupts matches, and each stretch needs Huffman codes of its own.
+    /// Divides a stream into stretches that are as long as possible. A few pieces beside others
+    /// that deserve more effort get the method of those, because a stored piece interrupts matches,
+    /// and each stretch needs Huffman codes of its own.
     pub(super) fn stretches(&mut self, stream: &[u8], search: SearchParams) -> Result<&[Stretch]> {
         let mut stretches = core::mem::take(&mut self.stretches);
         stretches.clear();
@@ -103,7 +109,8 @@ impl NoiseDetector {
             self.classify(stream, search, &mut stretches)?;
         }
         merge(&mut stretches);
-        // Twice: a stretch may have taken the method of a neighbour that then took the method of its other neighbour.
+        // Twice: a stretch may have taken the method of a neighbour that then took the method of
+        // its other neighbour.
         for _ in 0..2 {
             adapt_short(&mut stretches);
             merge(&mut stretches);
@@ -118,8 +125,9 @@ impl NoiseDetector {
         Ok(&self.stretches)
     }
 
-    /// Chooses the method of each piece by itself. Cheap tests come first: the histogram of the first bytes finds most pieces that deserve a
-    /// search, and repeated words find most of the others.
+    /// Chooses the method of each piece by itself. Cheap tests come first: the histogram of the
+    /// first bytes finds most pieces that deserve a search, and repeated words find most of the
+    /// others.
     fn classify(
         &mut self,
         stream: &[u8],
@@ -147,7 +155,8 @@ impl NoiseDetector {
                 count = self.count_repeats(stream, search, known, &mut stretches[known]);
                 known += 1;
             }
-            // At the start of a stream the window is not full, so fewer words are repeated by chance.
+            // At the start of a stream the window is not full, so fewer words are repeated by
+            // chance.
             let full = (at as u32 + 1).min(pieces_in_window);
             let max_repeats = search.max_repeats * full / pieces_in_window;
             // A piece with an uneven prefix is not random. Its repeats are not due to chance.
@@ -188,8 +197,9 @@ impl NoiseDetector {
         repeats.count
     }
 
-    /// Whether many words are repeated at the beginning, in the middle and at the end of a stream. Such a stream is searched as a whole:
-    /// classifying its pieces would take a tenth of the time for text.
+    /// Whether many words are repeated at the beginning, in the middle and at the end of a stream.
+    /// Such a stream is searched as a whole: classifying its pieces would take a tenth of the time
+    /// for text.
     fn is_repetitive(&mut self, stream: &[u8], search: SearchParams) -> Result<bool> {
         const PROBE: usize = 3;
         let pieces_in_stream = stream.len() / PIECE;

@@ -1,13 +1,14 @@
 //! Sources and destinations with padding behind them.
 //!
-//! Decoders copy in fixed steps, which may read or write past the end of what is copied. Bytes behind a stream or behind its data that
-//! belong to the caller, such as those of the next stream of the block, serve as padding: then fewer copies have to be exact, which is
-//! slower.
+//! Decoders copy in fixed steps, which may read or write past the end of what is copied. Bytes
+//! behind a stream or behind its data that belong to the caller, such as those of the next stream
+//! of the block, serve as padding: then fewer copies have to be exact, which is slower.
 
 /// With so many bytes of padding behind the data their end is decoded as fast as the rest.
 pub const PADDING: usize = 64;
 
-/// A compressed stream, followed by padding: bytes that a decoder may read, but on which its result does not depend.
+/// A compressed stream, followed by padding: bytes that a decoder may read, but on which its result
+/// does not depend.
 #[derive(Clone, Copy, Debug)]
 pub struct PaddedSrc<'a> {
     bytes: &'a [u8],
@@ -15,7 +16,8 @@ pub struct PaddedSrc<'a> {
 }
 
 impl<'a> PaddedSrc<'a> {
-    /// A stream of the first `len` bytes; the rest is padding. `None` if there are fewer than `len` bytes.
+    /// A stream of the first `len` bytes; the rest is padding. `None` if there are fewer than `len`
+    /// bytes.
     #[inline(always)]
     pub fn new(bytes: &'a [u8], len: usize) -> Option<Self> {
         (len <= bytes.len()).then_some(Self { bytes, len })
@@ -27,7 +29,8 @@ impl<'a> PaddedSrc<'a> {
         &self.bytes[..self.len]
     }
 
-    /// The stream with its padding, and the length of the stream, which is at most that of the slice.
+    /// The stream with its padding, and the length of the stream, which is at most that of the
+    /// slice.
     #[inline(always)]
     pub fn with_padding(self) -> (&'a [u8], usize) {
         (self.bytes, self.len)
@@ -51,7 +54,8 @@ pub struct PaddedDst<'a> {
 }
 
 impl<'a> PaddedDst<'a> {
-    /// A destination of the first `len` bytes; the rest is padding. `None` if there are fewer than `len` bytes.
+    /// A destination of the first `len` bytes; the rest is padding. `None` if there are fewer than
+    /// `len` bytes.
     #[inline(always)]
     pub fn new(bytes: &'a mut [u8], len: usize) -> Option<Self> {
         (len <= bytes.len()).then_some(Self { bytes, len })
@@ -84,7 +88,8 @@ impl<'a> PaddedDst<'a> {
         &mut self.bytes[..self.len]
     }
 
-    /// The destination with its padding, and its length without it, which is at most that of the slice.
+    /// The destination with its padding, and its length without it, which is at most that of the
+    /// slice.
     #[inline(always)]
     pub fn with_padding(self) -> (&'a mut [u8], usize) {
         (self.bytes, self.len)

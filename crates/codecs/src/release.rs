@@ -1,6 +1,7 @@
 //! The library whose streams a codec writes. Both libraries can read all of them.
 
-/// The library whose streams are written, where the two libraries write different streams with the same codec.
+/// The library whose streams are written, where the two libraries write different streams with the
+/// same codec.
 ///
 /// Without the feature `blosc1` there is only one variant, and the choice costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

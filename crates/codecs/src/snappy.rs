@@ -1,11 +1,14 @@
 //! Snappy's compressor. Only Blosc 1 has the codec; streams are read by the crate `snap`.
 //!
-//! A stream is the length of the data (a varint), then elements, each of which begins with a tag. The lower two bits of the tag say what the
-//! element is (<https://github.com/google/snappy/blob/main/format_description.txt>): literals, a copy of 4 to 11 bytes at a distance below
-//! 2 KiB, or a copy of up to 64 bytes at a distance below 64 KiB. (The format also has copies from farther back. They are not written.)
+//! A stream is the length of the data (a varint), then elements, each of which begins with a tag.
+//! The lower two bits of the tag say what the element is
+//! (<https://github.com/google/snappy/blob/main/format_description.txt>): literals, a copy of 4 to
+//! 11 bytes at a distance below 2 KiB, or a copy of up to 64 bytes at a distance below 64 KiB. (The
+//! format also has copies from farther back. They are not written.)
 //!
-//! The parse is that of Google's compressor: greedy, with one candidate for each position, and steps that grow while it finds nothing. Unlike
-//! Google's, it does not treat pieces of 64 KiB separately, and it extends matches backward into pending literals, so streams are a little
+//! The parse is that of Google's compressor: greedy, with one candidate for each position, and
+//! steps that grow while it finds nothing. Unlike Google's, it does not treat pieces of 64 KiB
+//! separately, and it extends matches backward into pending literals, so streams are a little
 //! smaller.
 
 use core::hint::{cold_path, select_unpredictable};
@@ -23,7 +26,8 @@ const MIN_HASH_BITS: u32 = 8;
 const SHORT_STREAM: usize = 1 << 16;
 /// The shortest match.
 const MIN_MATCH: usize = 4;
-/// No match begins within this many bytes of the end, so that a search may read past the end of a match.
+/// No match begins within this many bytes of the end, so that a search may read past the end of a
+/// match.
 const END_MARGIN: usize = 12;
 // `match_end` requires this many bytes behind the beginning of a match.
 const _: () = assert!(END_MARGIN >= MF_LIMIT);
@@ -39,7 +43,8 @@ const MAX_SHORT_COPY: usize = 11;
 const SHORT_WINDOW: usize = 1 << 11;
 /// The largest number of literals that fits into a tag.
 const MAX_TAG_LITERALS: usize = 60;
-/// The tag of a copy that is written in two bytes (with one byte of offset, hence the name in the format).
+/// The tag of a copy that is written in two bytes (with one byte of offset, hence the name in the
+/// format).
 const COPY_1: usize = 1;
 /// The tag of a copy that is written in three bytes.
 const COPY_2: usize = 2;
@@ -52,7 +57,8 @@ pub struct Compressor {
 }
 
 impl Compressor {
-    /// Compresses `src` into `dst`. Returns the bytes written, or 0 if they do not fit. Earlier streams never influence the bytes of later ones.
+    /// Compresses `src` into `dst`. Returns the bytes written, or 0 if they do not fit. Earlier
+    /// streams never influence the bytes of later ones.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
@@ -86,8 +92,9 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Inserts position `at`, whose four bytes are `four`. Returns the candidate, which is at most `at`: in a short stream the position that the
-    /// slot held before; in a longer one the last position with these lower 16 bits. Positions must be inserted in increasing order.
+    /// Inserts position `at`, whose four bytes are `four`. Returns the candidate, which is at most
+    /// `at`: in a short stream the position that the slot held before; in a longer one the last
+    /// position with these lower 16 bits. Positions must be inserted in increasing order.
     #[inline(always)]
     fn insert<const SHORT: bool>(&mut self, at: usize, four: u32) -> usize {
         let slot = (four.wrapping_mul(KNUTH_MULTIPLIER) >> self.shift) as usize;
@@ -95,21 +102,24 @@ impl Finder<'_> {
         let entry = core::mem::replace(slot, at as u16);
         let candidate = match SHORT {
             true => entry.into(),
-            // The difference is at most that to the position that the slot held, which is 0 or was inserted before, so it is at most `at`.
+            // The difference is at most that to the position that the slot held, which is 0 or was
+            // inserted before, so it is at most `at`.
             false => at - usize::from((at as u16).wrapping_sub(entry)),
         };
         debug_assert!(candidate <= at);
         candidate
     }
 
-    /// Inserts `at`, whose four bytes are `four`, and returns the candidate if it has the same four bytes.
+    /// Inserts `at`, whose four bytes are `four`, and returns the candidate if it has the same four
+    /// bytes.
     ///
     /// # Safety
     /// `at + MIN_MATCH <= src.len()`.
     #[inline(always)]
     unsafe fn find<const SHORT: bool>(&mut self, at: usize, four: u32) -> Option<usize> {
         let from = self.insert::<SHORT>(at, four);
-        // SAFETY: `MIN_MATCH` (4) bytes lie at `at` (# Safety), and `from <= at`, as `insert` asserts.
+        // SAFETY: `MIN_MATCH` (4) bytes lie at `at` (# Safety), and `from <= at`, as `insert`
+        // asserts.
         let xor = u32::from_le(unsafe { load(self.src, from) }) ^ four;
         (xor | u32::from(from == at) == 0).then_some(from)
     }
@@ -138,7 +148,8 @@ impl Finder<'_> {
         }
     }
 
-    /// The first match from `at` on, as position and candidate; `None` once the next position would lie behind `last`.
+    /// The first match from `at` on, as position and candidate; `None` once the next position would
+    /// lie behind `last`.
     ///
     /// # Safety
     /// `last + MIN_MATCH <= src.len()`.
@@ -171,23 +182,27 @@ fn encode<const SHORT: bool>(mut finder: Finder, dst: &mut [u8]) -> Option<usize
         let mut at = 1;
         // SAFETY: `at <= last`, and `END_MARGIN` bytes, more than `MIN_MATCH`, lie at `last`.
         while let Some((found, from)) = unsafe { finder.search::<SHORT>(at, last) } {
-            // SAFETY: the limit is at most `from`; `find` returned `from < found`, and `found <= last`.
+            // SAFETY: the limit is at most `from`; `find` returned `from < found`, and `found <=
+            // last`.
             let back = unsafe { match_len_backward(src, from, found, from.min(found - anchor)) };
             let start = found - back;
             out = put_literals(dst, out, src, (anchor, start))?;
             let (mut start, mut found, mut from) = (start, found, from);
             loop {
                 let has_margin = found + SHORT_MATCH_MARGIN <= src.len();
-                // SAFETY: `find` returned `from < found`, and `has_margin` says that `SHORT_MATCH_MARGIN` bytes lie at `found`.
+                // SAFETY: `find` returned `from < found`, and `has_margin` says that
+                // `SHORT_MATCH_MARGIN` bytes lie at `found`.
                 let short = unsafe { has_margin.then(|| short_match(src, from, found)) };
                 // Another match often begins where this one ends.
                 let next = if let Some((end, end_bytes)) = short.flatten() {
                     out = put_match(dst, out, found - from, end - start)?;
                     anchor = end;
-                    // SAFETY: a short match ends `MF_LIMIT` bytes before the end of `src` or sooner (`SHORT_MATCH_MARGIN`).
+                    // SAFETY: a short match ends `MF_LIMIT` bytes before the end of `src` or sooner
+                    // (`SHORT_MATCH_MARGIN`).
                     unsafe { finder.find_at_end::<SHORT>(end, end_bytes as u32) }
                 } else {
-                    // SAFETY: `find` returned `from < found`. `found <= last`, where `END_MARGIN` bytes lie, at least `MF_LIMIT`.
+                    // SAFETY: `find` returned `from < found`. `found <= last`, where `END_MARGIN`
+                    // bytes lie, at least `MF_LIMIT`.
                     let end = unsafe { match_end(src, from, found) };
                     out = put_match(dst, out, found - from, end - start)?;
                     anchor = end;
@@ -220,7 +235,8 @@ fn put_size(dst: &mut [u8], mut size: usize) -> Option<usize> {
     Some(out + 1)
 }
 
-/// Writes the bytes of `src` from the first of two positions to the second as literals. Returns where they end in `dst`.
+/// Writes the bytes of `src` from the first of two positions to the second as literals. Returns
+/// where they end in `dst`.
 #[inline(always)]
 fn put_literals(
     dst: &mut [u8],

@@ -1,4 +1,5 @@
-//! The compressor and decompressor that a worker reuses for all streams. The state of each codec is allocated when it is first used.
+//! The compressor and decompressor that a worker reuses for all streams. The state of each codec is
+//! allocated when it is first used.
 
 use super::{
     Codec, Dict, PaddedDst, PaddedSrc, Release, blosclz, lz4, noise, noise::NoiseDetector, zlib,
@@ -15,9 +16,10 @@ pub struct Encoder {
     zlib: zlib::Compressor,
     zstd: zstd::Compressor,
     noise: NoiseDetector,
-    /// Whether the streams are planes of shuffled numbers: of bytes or of bits. Only Zstd uses it. It writes the same streams as its library would at
-    /// the level, except for incompressible ones, for large blocks of planes at levels 7 and 8, and at level 5 for other streams that are short or
-    /// longer than 128 KB.
+    /// Whether the streams are planes of shuffled numbers: of bytes or of bits. Only Zstd uses it.
+    /// It writes the same streams as its library would at the level, except for incompressible
+    /// ones, for large blocks of planes at levels 7 and 8, and at level 5 for other streams that
+    /// are short or longer than 128 KB.
     pub shuffled: bool,
     /// The library whose streams are written.
     pub release: Release,
@@ -29,14 +31,15 @@ impl Encoder {
         Self::default()
     }
 
-    /// Compresses `src` into `dst`. Returns the number of bytes written, at most `dst.len()`, or `Ok(0)` if the result does not fit
-    /// or the codec gives up on the data as incompressible.
+    /// Compresses `src` into `dst`. Returns the number of bytes written, at most `dst.len()`, or
+    /// `Ok(0)` if the result does not fit or the codec gives up on the data as incompressible.
     ///
     /// `clevel` is 1..=9. `dict` must have been made for compression with the same codec and level.
     ///
     /// # Errors
-    /// [`Error::CODEC_PARAM`] for a level out of range, [`Error::TWO_GB_LIMIT`] for a stream longer than `i32::MAX`,
-    /// [`Error::CODEC_DICT`] for a dictionary that is not this codec's, [`Error::MEMORY_ALLOC`].
+    /// [`Error::CODEC_PARAM`] for a level out of range, [`Error::TWO_GB_LIMIT`] for a stream longer
+    /// than `i32::MAX`, [`Error::CODEC_DICT`] for a dictionary that is not this codec's,
+    /// [`Error::MEMORY_ALLOC`].
     pub fn compress(
         &mut self,
         codec: Codec,
@@ -54,7 +57,8 @@ impl Encoder {
         // The libraries take lengths as `int`. No stream is longer than that.
         let dst_len = dst.len().min(i32::MAX as usize);
         let dst = &mut dst[..dst_len];
-        // A destination longer than the source may get a stream that is longer too. With a dictionary, even random bytes may have matches.
+        // A destination longer than the source may get a stream that is longer too. With a
+        // dictionary, even random bytes may have matches.
         let must_shrink = dict.is_none() && dst_len <= src.len();
         if must_shrink && self.is_known_incompressible(codec, clevel, src)? {
             return Ok(0);
@@ -89,9 +93,10 @@ impl Encoder {
         }
     }
 
-    /// Whether a test that takes less time than the search shows that the codec would not make a stream shorter. There is no test where it
-    /// would not save time: fast levels skip incompressible data as quickly, zlib classifies the parts of a stream itself, and LZ4HC is fast
-    /// for short streams.
+    /// Whether a test that takes less time than the search shows that the codec would not make a
+    /// stream shorter. There is no test where it would not save time: fast levels skip
+    /// incompressible data as quickly, zlib classifies the parts of a stream itself, and LZ4HC is
+    /// fast for short streams.
     fn is_known_incompressible(&mut self, codec: Codec, clevel: u8, src: &[u8]) -> Result<bool> {
         let noise = &mut self.noise;
         match codec {
@@ -115,12 +120,13 @@ impl Decoder {
         Self::default()
     }
 
-    /// Decompresses the stream `src` into `dst`. Returns the number of bytes decompressed, which may be less than `dst.len()`. Bytes of `dst`
-    /// behind them may have been overwritten.
+    /// Decompresses the stream `src` into `dst`. Returns the number of bytes decompressed, which
+    /// may be less than `dst.len()`. Bytes of `dst` behind them may have been overwritten.
     ///
     /// # Errors
-    /// [`Error::DATA`] for a stream that is malformed or longer than `dst`; [`Error::CODEC_DICT`] for a dictionary that
-    /// is not this codec's; [`Error::TWO_GB_LIMIT`] for lengths over `i32::MAX`; [`Error::MEMORY_ALLOC`].
+    /// [`Error::DATA`] for a stream that is malformed or longer than `dst`; [`Error::CODEC_DICT`]
+    /// for a dictionary that is not this codec's; [`Error::TWO_GB_LIMIT`] for lengths over
+    /// `i32::MAX`; [`Error::MEMORY_ALLOC`].
     pub fn decompress(
         &mut self,
         codec: Codec,
@@ -131,7 +137,8 @@ impl Decoder {
         self.decompress_padded(codec, dict, src.into(), dst.into())
     }
 
-    /// Like [`Decoder::decompress`], with padding behind both buffers. That of `dst` may be overwritten.
+    /// Like [`Decoder::decompress`], with padding behind both buffers. That of `dst` may be
+    /// overwritten.
     ///
     /// # Errors
     /// As [`Decoder::decompress`].
@@ -187,8 +194,8 @@ impl Decoder {
         wanted: usize,
     ) -> Result<usize> {
         match (codec, dict) {
-            // A match is always decoded whole, so stopping early saves time only if matches are short: in a stream that did not compress
-            // well.
+            // A match is always decoded whole, so stopping early saves time only if matches are
+            // short: in a stream that did not compress well.
             (Codec::Lz4 | Codec::Lz4hc, None)
                 if wanted < dst.len() / 4 * 3
                     && src.len() > dst.len() / 4

@@ -62,7 +62,8 @@ fn streams() -> Vec<(String, Vec<u8>)> {
             let n = numbers.below(100).min(back);
             runs.extend_from_within(runs.len() - back..runs.len() - back + n);
         }
-        // Stretches of noise, of bytes that Huffman codes shorten but that do not repeat, of few values, and of repeats.
+        // Stretches of noise, of bytes that Huffman codes shorten but that do not repeat, of few
+        // values, and of repeats.
         let mut numbers = Numbers(len as u64 + 1);
         let mut stretches = Vec::new();
         while stretches.len() < len {
@@ -126,7 +127,8 @@ fn every_stream_comes_back_and_fits_where_it_says() {
                 assert_eq!(got, Ok(data.len()), "{codec:?} {clevel} {name}");
                 assert!(back == data, "{codec:?} {clevel} {name}");
                 if n > 66 {
-                    // With one byte less it does not fit, and nothing is written behind the destination.
+                    // With one byte less it does not fit, and nothing is written behind the
+                    // destination.
                     let mut tight = vec![0x55; n - 1 + 64];
                     let (room, guard) = tight.split_at_mut(n - 1);
                     let less = encoder.compress(codec, clevel, None, &data, room).unwrap();
@@ -174,7 +176,8 @@ fn bytes_do_not_depend_on_what_the_state_did_before() {
     }
 }
 
-/// Short streams one after another, whose hash tables are not cleared between them and overflow several times.
+/// Short streams one after another, whose hash tables are not cleared between them and overflow
+/// several times.
 #[test]
 fn bytes_of_short_streams_do_not_depend_on_those_before() {
     let streams = streams();

@@ -1,6 +1,7 @@
 //! Unaligned loads without bounds checks, and comparisons made of them.
 
-/// Sixteen bytes in one vector register. The compiler keeps a `u128` in two integer registers and needs two stores for it.
+/// Sixteen bytes in one vector register. The compiler keeps a `u128` in two integer registers and
+/// needs two stores for it.
 #[cfg(target_arch = "x86_64")]
 pub(super) type Bytes16 = core::arch::x86_64::__m128i;
 /// Sixteen bytes.
@@ -28,12 +29,13 @@ pub(super) fn bytes16(low: u64, high: u64) -> Bytes16 {
 #[inline(always)]
 pub(super) unsafe fn load<T: Copy>(src: &[u8], at: usize) -> T {
     debug_assert!(at <= src.len() && size_of::<T>() <= src.len() - at);
-    // SAFETY: the bytes lie in `src` and are a valid `T` (# Safety); `read_unaligned` needs no alignment.
+    // SAFETY: the bytes lie in `src` and are a valid `T` (# Safety); `read_unaligned` needs no
+    // alignment.
     unsafe { src.as_ptr().add(at).cast::<T>().read_unaligned() }
 }
 
-/// The XOR of the eight bytes at `at` and the eight at `from`, in little-endian order: a match of these has
-/// `trailing_zeros() / 8` bytes.
+/// The XOR of the eight bytes at `at` and the eight at `from`, in little-endian order: a match of
+/// these has `trailing_zeros() / 8` bytes.
 ///
 /// # Safety
 /// `at + 8` and `from + 8` are at most `src.len()`.
@@ -43,7 +45,8 @@ pub(super) unsafe fn xor8(src: &[u8], from: usize, at: usize) -> u64 {
     u64::from_le(unsafe { load::<u64>(src, at) ^ load::<u64>(src, from) })
 }
 
-/// The index of the first of the 32 bytes at `at` that differs from its counterpart at `from`; `None` if all match.
+/// The index of the first of the 32 bytes at `at` that differs from its counterpart at `from`;
+/// `None` if all match.
 ///
 /// # Safety
 /// `at + 32` and `from + 32` are at most `src.len()`.
@@ -52,7 +55,8 @@ pub(super) unsafe fn first_mismatch(src: &[u8], from: usize, at: usize) -> Optio
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::*;
-        // SAFETY: every x86-64 has SSE2. Each load takes 16 of the 32 bytes at its position (# Safety).
+        // SAFETY: every x86-64 has SSE2. Each load takes 16 of the 32 bytes at its position (#
+        // Safety).
         let [low, high] = [0, 16].map(|half| unsafe {
             let near = load::<__m128i>(src, at + half);
             let far = load::<__m128i>(src, from + half);

@@ -11,7 +11,8 @@ pub(super) const MATCH_OVERRUN: usize = 31;
 /// From this length on a run of one byte is filled by a call of `memset`.
 const LONG_RUN: usize = 512;
 
-/// A mutable slice whose unsafe methods check bounds in debug builds only, such as the tests and the fuzz targets.
+/// A mutable slice whose unsafe methods check bounds in debug builds only, such as the tests and
+/// the fuzz targets.
 ///
 /// Invariant: `base` and `len` are those of a slice that is borrowed mutably for `'a`.
 pub(super) struct UncheckedDst<'a> {
@@ -55,7 +56,8 @@ impl<'a> UncheckedDst<'a> {
     #[inline(always)]
     pub(super) unsafe fn load<T: Copy>(&self, at: usize) -> T {
         debug_assert!(at <= self.len && size_of::<T>() <= self.len - at);
-        // SAFETY: the bytes lie in the slice (invariant) and are a valid `T` (# Safety); `read_unaligned` needs no alignment.
+        // SAFETY: the bytes lie in the slice (invariant) and are a valid `T` (# Safety);
+        // `read_unaligned` needs no alignment.
         unsafe { self.base.add(at).cast::<T>().read_unaligned() }
     }
 
@@ -66,11 +68,13 @@ impl<'a> UncheckedDst<'a> {
     #[inline(always)]
     pub(super) unsafe fn store<T: Copy>(&mut self, at: usize, value: T) {
         debug_assert!(at <= self.len && size_of::<T>() <= self.len - at);
-        // SAFETY: the bytes lie in the slice (# Safety), which is borrowed mutably (invariant); `write_unaligned` needs no alignment.
+        // SAFETY: the bytes lie in the slice (# Safety), which is borrowed mutably (invariant);
+        // `write_unaligned` needs no alignment.
         unsafe { self.base.add(at).cast::<T>().write_unaligned(value) }
     }
 
-    /// Copies a match with this distance to `at..stop`. Up to [`MATCH_OVERRUN`] bytes past `stop` are written.
+    /// Copies a match with this distance to `at..stop`. Up to [`MATCH_OVERRUN`] bytes past `stop`
+    /// are written.
     ///
     /// # Safety
     /// `1 <= distance <= at < stop`, and `stop + MATCH_OVERRUN <= self.len()`.
@@ -79,8 +83,9 @@ impl<'a> UncheckedDst<'a> {
         debug_assert!(1 <= distance && distance <= at && at < stop);
         debug_assert!(stop + MATCH_OVERRUN <= self.len());
         let from = at - distance;
-        // In each loop below a step begins before `stop` and stores at most 32 bytes, so it ends at `stop + MATCH_OVERRUN` at most, which
-        // is within the slice (# Safety). Loads begin at `from` or later, which is not negative since `distance <= at`.
+        // In each loop below a step begins before `stop` and stores at most 32 bytes, so it ends at
+        // `stop + MATCH_OVERRUN` at most, which is within the slice (# Safety). Loads begin at
+        // `from` or later, which is not negative since `distance <= at`.
         if distance == 1 {
             // Runs come first because they are the most frequent, for example in shuffled numbers.
             // SAFETY: as required of the caller.
@@ -140,7 +145,8 @@ impl<'a> UncheckedDst<'a> {
         let eight = u64::from_ne_bytes([byte; 8]);
         let repeated = bytes16(eight, eight);
         while at < stop {
-            // SAFETY: a step of 32 bytes, from before `stop`, ends at `stop + MATCH_OVERRUN` at most (# Safety).
+            // SAFETY: a step of 32 bytes, from before `stop`, ends at `stop + MATCH_OVERRUN` at
+            // most (# Safety).
             unsafe {
                 self.store(at, repeated);
                 self.store(at + 16, repeated);

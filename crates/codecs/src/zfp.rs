@@ -1,13 +1,16 @@
-//! ZFP (by Peter Lindstrom), version 5 of the format: lossy compression of floats and doubles in blocks of one to four dimensions, which
-//! are divided into cells of 4 items along each dimension. The codec's id and meta byte choose one of three [`CompressionMode`]s.
+//! ZFP (by Peter Lindstrom), version 5 of the format: lossy compression of floats and doubles in
+//! blocks of one to four dimensions, which are divided into cells of 4 items along each dimension.
+//! The codec's id and meta byte choose one of three [`CompressionMode`]s.
 //!
-//! The code is written from the specification, for two reasons: no crate that binds the C library builds without CMake or libclang, and the C
-//! library's decoder trusts the stream, so that it reads past the end of a truncated one. Streams and decoded values are the same as that
+//! The code is written from the specification, for two reasons: no crate that binds the C library
+//! builds without CMake or libclang, and the C library's decoder trusts the stream, so that it
+//! reads past the end of a truncated one. Streams and decoded values are the same as that
 //! library's, bit for bit.
 //!
-//! In the stream, a cell is a bit that is 0 if all items are 0, the common exponent, and the bit planes ([`planes`]) of the coefficients. The
-//! coefficients result from a transform along each dimension ([`cell`]). Cells follow each other in row-major order without gaps. The
-//! stream is padded with zeros to a multiple of 8 bytes.
+//! In the stream, a cell is a bit that is 0 if all items are 0, the common exponent, and the bit
+//! planes ([`planes`]) of the coefficients. The coefficients result from a transform along each
+//! dimension ([`cell`]). Cells follow each other in row-major order without gaps. The stream is
+//! padded with zeros to a multiple of 8 bytes.
 
 mod bits;
 mod cell;
@@ -46,9 +49,11 @@ const MIN_EXPONENT: i32 = -1074;
 pub enum CompressionMode {
     /// All values are within a tolerance of 10 to the power of the meta byte (as a signed number).
     Accuracy,
-    /// A fixed number of bit planes is kept: the meta byte, plus 5, 7, 9 or 11 with 1, 2, 3 or 4 dimensions.
+    /// A fixed number of bit planes is kept: the meta byte, plus 5, 7, 9 or 11 with 1, 2, 3 or 4
+    /// dimensions.
     Precision,
-    /// Each cell takes a fixed number of bits: the meta byte is the percentage of the uncompressed size.
+    /// Each cell takes a fixed number of bits: the meta byte is the percentage of the uncompressed
+    /// size.
     Rate,
 }
 
@@ -86,7 +91,8 @@ impl CompressionMode {
     }
 }
 
-/// Compressing or decompressing a block, which is compiled for each type of items and each number of items in a cell.
+/// Compressing or decompressing a block, which is compiled for each type of items and each number
+/// of items in a cell.
 trait BlockTask {
     type Output;
     fn run<R: Real, const N: usize, const W: usize>(
@@ -96,7 +102,8 @@ trait BlockTask {
     ) -> Self::Output;
 }
 
-/// Pads a row of four items, of which the first `len` exist, with the copies that the format prescribes.
+/// Pads a row of four items, of which the first `len` exist, with the copies that the format
+/// prescribes.
 fn pad<R: Real>(items: &mut [R], stride: usize, len: usize) {
     if len < 2 {
         items[stride] = items[0];
@@ -109,7 +116,8 @@ fn pad<R: Real>(items: &mut [R], stride: usize, len: usize) {
     }
 }
 
-/// Iterates over the rows of a cut cell. An item is the position of the row in a whole cell. A row runs along the last dimension.
+/// Iterates over the rows of a cut cell. An item is the position of the row in a whole cell. A row
+/// runs along the last dimension.
 struct Rows<'a> {
     extent: &'a [usize],
     index: [usize; MAX_CELL_DIM],
@@ -157,7 +165,8 @@ fn gather<R: Real, const N: usize>(cell: &Cell, src: &[u8], items: &mut [R; N]) 
     });
 }
 
-/// [`gather`] for a cut cell. There are few of these, so this is neither inlined nor compiled for each CPU.
+/// [`gather`] for a cut cell. There are few of these, so this is neither inlined nor compiled for
+/// each CPU.
 #[inline(never)]
 fn gather_cut<R: Real, const N: usize>(cell: &Cell, src: &[u8], items: &mut [R; N]) {
     let (extent, width) = (cell.extent(), cell.width());
@@ -230,7 +239,8 @@ impl BlockTask for Compress<'_> {
 struct Decompress<'a> {
     params: CellParams,
     src: &'a [u8],
-    /// The cell and its first item, if only a part of one cell is decompressed; `None` for the whole block.
+    /// The cell and its first item, if only a part of one cell is decompressed; `None` for the
+    /// whole block.
     only: Option<(usize, usize)>,
     dst: &'a mut [u8],
     /// A buffer for the coefficients of a cell.
@@ -271,7 +281,8 @@ impl BlockTask for Decompress<'_> {
     }
 }
 
-/// Runs a task for the type of the items, which their size determines, and the number of items in a cell. `check` must have accepted both.
+/// Runs a task for the type of the items, which their size determines, and the number of items in a
+/// cell. `check` must have accepted both.
 fn run<T: BlockTask>(task: T, cells: &Cells, typesize: usize, dims: usize) -> T::Output {
     match (typesize, dims) {
         (4, 1) => run_for::<T, f32, 4, 1>(task, cells),
@@ -285,7 +296,8 @@ fn run<T: BlockTask>(task: T, cells: &Cells, typesize: usize, dims: usize) -> T:
     }
 }
 
-/// Runs a task with the instructions that this CPU has. Neither variant is inlined, so that their stack frames do not add up.
+/// Runs a task with the instructions that this CPU has. Neither variant is inlined, so that their
+/// stack frames do not add up.
 fn run_for<T: BlockTask, R: Real, const N: usize, const W: usize>(
     task: T,
     cells: &Cells,
@@ -315,8 +327,8 @@ fn run_for<T: BlockTask, R: Real, const N: usize, const W: usize>(
     run_anywhere::<T, R, N, W>(task, cells)
 }
 
-/// Runs `body` with a buffer for the coefficients of a cell. For cells of four dimensions it is on the heap, as it is too large for a small
-/// stack.
+/// Runs `body` with a buffer for the coefficients of a cell. For cells of four dimensions it is on
+/// the heap, as it is too large for a small stack.
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`].
@@ -327,7 +339,8 @@ fn with_coefficients<T>(dims: usize, body: impl FnOnce(&mut [u64]) -> T) -> Resu
     Ok(body(&mut TryVec::filled(0, 256)?))
 }
 
-/// Checks that the items are floats or doubles in 1 to 4 dimensions. Returns the number of dimensions.
+/// Checks that the items are floats or doubles in 1 to 4 dimensions. Returns the number of
+/// dimensions.
 fn check(block: BlockShape, typesize: usize) -> Result<usize> {
     let dims = block.dims().len();
     if dims > MAX_CELL_DIM || !matches!(typesize, 4 | 8) {
@@ -336,11 +349,12 @@ fn check(block: BlockShape, typesize: usize) -> Result<usize> {
     Ok(dims)
 }
 
-/// Compresses a block of items of `typesize` bytes. Returns the bytes written, or 0 if the result is not smaller, `dst` is too small,
-/// or `src` is not a whole block.
+/// Compresses a block of items of `typesize` bytes. Returns the bytes written, or 0 if the result
+/// is not smaller, `dst` is too small, or `src` is not a whole block.
 ///
 /// # Errors
-/// [`Error::FAILURE`] for other items than floats and doubles, more than 4 dimensions, and blocks shorter than a cell.
+/// [`Error::FAILURE`] for other items than floats and doubles, more than 4 dimensions, and blocks
+/// shorter than a cell.
 pub fn compress(
     (mode, meta): (CompressionMode, u8),
     block: BlockShape,
@@ -368,10 +382,12 @@ pub fn compress(
     })
 }
 
-/// Decompresses a block of items of `typesize` bytes into the front of `dst`, and fills the rest of `dst` with zeros.
+/// Decompresses a block of items of `typesize` bytes into the front of `dst`, and fills the rest of
+/// `dst` with zeros.
 ///
 /// # Errors
-/// [`Error::FAILURE`] for other items than floats and doubles, more than 4 dimensions, blocks larger than `dst`, and a stream that is cut.
+/// [`Error::FAILURE`] for other items than floats and doubles, more than 4 dimensions, blocks
+/// larger than `dst`, and a stream that is cut.
 pub fn decompress(
     (mode, meta): (CompressionMode, u8),
     block: BlockShape,
@@ -401,8 +417,9 @@ pub fn decompress(
     .ok_or(Error::FAILURE)
 }
 
-/// Decompresses the items of a block from item `first` on that fill `dst`. The block must have been compressed with [`CompressionMode::Rate`]. Returns
-/// false and does nothing if the items are not adjacent in one cell.
+/// Decompresses the items of a block from item `first` on that fill `dst`. The block must have been
+/// compressed with [`CompressionMode::Rate`]. Returns false and does nothing if the items are not
+/// adjacent in one cell.
 ///
 /// # Errors
 /// As [`decompress`], and if the stream ends before the cell does.
@@ -416,7 +433,8 @@ pub fn decompress_items(
 ) -> Result<bool> {
     let dims = check(block, typesize)?;
     let (mut left, mut place, mut ncell) = (first, 0, 0);
-    // The index is divided, from the last dimension on, into the number of the cell and the position in the cell.
+    // The index is divided, from the last dimension on, into the number of the cell and the
+    // position in the cell.
     let (mut place_stride, mut cell_stride) = (1, 1);
     for (d, len) in block.dims().iter().enumerate().rev() {
         let index = left % len;

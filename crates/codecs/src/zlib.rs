@@ -1,12 +1,17 @@
 //! Zlib streams. Our own code compresses them ([`super::deflate`]); two libraries decompress them.
 //!
-//! The choice rests on measurements with blocks of 16 KiB to 1 MiB, against zlib-ng, which the reference uses:
-//! - Our compressor is 1.1 to 3.5 times as fast, and its streams are at most 1 % larger (`docs/performance.md`).
-//! - zlib-rs writes the same streams as zlib-ng at 0.8 to 1 times the speed. With a preset dictionary its bytes depend on earlier calls.
-//! - libdeflate compresses 1.3 to 6 times as fast at levels 5 to 9. But some of its streams are more than 0.5 % larger (2.6 % for 32-bit
-//!   integers), and all of them consist of many short blocks, so that they inflate at half the speed.
+//! The choice rests on measurements with blocks of 16 KiB to 1 MiB, against zlib-ng, which the
+//! reference uses:
+//! - Our compressor is 1.1 to 3.5 times as fast, and its streams are at most 1 % larger
+//!   (`docs/performance.md`).
+//! - zlib-rs writes the same streams as zlib-ng at 0.8 to 1 times the speed. With a preset
+//!   dictionary its bytes depend on earlier calls.
+//! - libdeflate compresses 1.3 to 6 times as fast at levels 5 to 9. But some of its streams are
+//!   more than 0.5 % larger (2.6 % for 32-bit integers), and all of them consist of many short
+//!   blocks, so that they inflate at half the speed.
 //! - zlib-ng needs cmake to build.
-//! - libdeflate decompresses fastest, by up to 1.3 times, except for very redundant data, where zlib-rs does.
+//! - libdeflate decompresses fastest, by up to 1.3 times, except for very redundant data, where
+//!   zlib-rs does.
 //!
 //! All of these spend time on incompressible data, which [`super::noise`] saves.
 
@@ -25,7 +30,8 @@ use super::deflate::MATCH3_LEVEL;
 use super::noise::{Method, NoiseDetector, SearchParams, Stretch};
 use oxiblosc_base::{Error, Result};
 
-/// The version reported to callers: the version of zlib that zlib-rs, which decompresses, declares to implement.
+/// The version reported to callers: the version of zlib that zlib-rs, which decompresses, declares
+/// to implement.
 pub(super) const VERSION: &str = "1.3.0-zlib-rs-0.6";
 
 /// zlib's window, as a power of two.
@@ -33,8 +39,8 @@ const WINDOW_BITS: u8 = 15;
 /// Data with a higher compression ratio than this are very redundant.
 const REDUNDANT_RATIO: usize = 4;
 
-/// The properties of the search at a level. High levels find matches of three bytes, which also occur by chance. At level 1 a search takes no
-/// longer than Huffman codes without one.
+/// The properties of the search at a level. High levels find matches of three bytes, which also
+/// occur by chance. At level 1 a search takes no longer than Huffman codes without one.
 fn search_params(clevel: u8) -> SearchParams {
     SearchParams {
         window: 1 << WINDOW_BITS,
@@ -45,7 +51,8 @@ fn search_params(clevel: u8) -> SearchParams {
     }
 }
 
-/// The compressor. It searches for matches where some are likely. Other stretches are stored or get Huffman codes only.
+/// The compressor. It searches for matches where some are likely. Other stretches are stored or get
+/// Huffman codes only.
 #[derive(Default)]
 pub(super) struct Compressor {
     noise: NoiseDetector,
@@ -53,7 +60,8 @@ pub(super) struct Compressor {
 }
 
 impl Compressor {
-    /// Not inlined, so that its large stack frame does not add to those of the functions that write blocks.
+    /// Not inlined, so that its large stack frame does not add to those of the functions that write
+    /// blocks.
     #[cold]
     #[inline(never)]
     fn deflater() -> Result<Box<Deflater>> {
@@ -70,8 +78,8 @@ impl Compressor {
         Ok(write(stretches, deflater, clevel, clevel, src, dst).unwrap_or(0))
     }
 
-    /// Like [`compress`](Self::compress), but takes matches of three bytes at all levels, so that streams are as small as those of zlib, which
-    /// Blosc 1 uses.
+    /// Like [`compress`](Self::compress), but takes matches of three bytes at all levels, so that
+    /// streams are as small as those of zlib, which Blosc 1 uses.
     #[cfg(feature = "blosc1")]
     pub(super) fn compress_as_blosc1(
         &mut self,
@@ -89,8 +97,8 @@ impl Compressor {
     }
 }
 
-/// Writes a whole stream. Its header names level `clevel`; matches are searched with the parameters of level `effort`. Returns the length, or
-/// `None` if it does not fit.
+/// Writes a whole stream. Its header names level `clevel`; matches are searched with the parameters
+/// of level `effort`. Returns the length, or `None` if it does not fit.
 fn write(
     stretches: &[Stretch],
     deflater: &mut Deflater,
@@ -108,7 +116,8 @@ fn write(
         return None;
     }
     let (head, rest) = dst.split_first_chunk_mut()?;
-    // The window size and the level, with check bits that make the two bytes a multiple of 31 (RFC 1950, 2.2).
+    // The window size and the level, with check bits that make the two bytes a multiple of 31 (RFC
+    // 1950, 2.2).
     *head = match clevel {
         ..=1 => [0x78, 0x01],
         2..=5 => [0x78, 0x5E],
@@ -145,8 +154,8 @@ impl Drop for Libdeflate {
 /// zlib-rs's decompressor, freed with this value.
 struct ZlibRs(z_stream);
 
-// SAFETY: this value alone owns the state, to which its pointers lead, and zlib-rs keeps no data that belong to a thread. The pointers to
-// the buffers are set and used within `decompress`.
+// SAFETY: this value alone owns the state, to which its pointers lead, and zlib-rs keeps no data
+// that belong to a thread. The pointers to the buffers are set and used within `decompress`.
 unsafe impl Send for ZlibRs {}
 
 impl ZlibRs {
@@ -170,8 +179,9 @@ impl ZlibRs {
         self.0.avail_in = count(src.len())?;
         self.0.next_out = dst.as_mut_ptr();
         self.0.avail_out = count(dst.len())?;
-        // SAFETY: `new` initialised the stream, and `&mut self` makes this its only user. It reads the `avail_in` bytes of `src` and
-        // writes at most the `avail_out` bytes of `dst`, which are set above.
+        // SAFETY: `new` initialised the stream, and `&mut self` makes this its only user. It reads
+        // the `avail_in` bytes of `src` and writes at most the `avail_out` bytes of `dst`, which
+        // are set above.
         let (end, left) = unsafe {
             let stream = InflateStream::from_stream_mut(&mut self.0).ok_or(Error::FAILURE)?;
             inflate::reset(stream);
@@ -224,8 +234,9 @@ impl Decompressor {
             }
         };
         let (mut taken, mut written) = (0, 0);
-        // SAFETY: `libdeflate_alloc_decompressor` returned the decompressor, and `&mut self` makes this its only user. It reads at most
-        // `src.len()` bytes of `src` and writes at most `dst.len()` bytes of `dst`.
+        // SAFETY: `libdeflate_alloc_decompressor` returned the decompressor, and `&mut self` makes
+        // this its only user. It reads at most `src.len()` bytes of `src` and writes at most
+        // `dst.len()` bytes of `dst`.
         let result = unsafe {
             sys::libdeflate_zlib_decompress_ex(
                 libdeflate.0.as_ptr(),

@@ -48,7 +48,8 @@ fn error(code: usize, otherwise: Error) -> Error {
     }
 }
 
-/// Converts what the library's compressing functions return: the bytes written, or 0 if they did not fit.
+/// Converts what the library's compressing functions return: the bytes written, or 0 if they did
+/// not fit.
 fn written(code: usize) -> Result<usize> {
     match code {
         NO_MEMORY => Err(Error::MEMORY_ALLOC),
@@ -57,8 +58,8 @@ fn written(code: usize) -> Result<usize> {
     }
 }
 
-/// Why the library could not digest a dictionary. Either the bytes have the magic number of a trained dictionary but are malformed, or there
-/// was no memory.
+/// Why the library could not digest a dictionary. Either the bytes have the magic number of a
+/// trained dictionary but are malformed, or there was no memory.
 fn digest_error(bytes: &[u8]) -> Error {
     const MAGIC: [u8; 4] = sys::ZSTD_MAGIC_DICTIONARY.to_le_bytes();
     if !bytes.starts_with(&MAGIC) {
@@ -78,12 +79,14 @@ macro_rules! handle {
         $(#[$doc])*
         struct $name(NonNull<$inner>);
 
-        // SAFETY: this value alone owns the object, and the library keeps no data that belong to a thread.
+        // SAFETY: this value alone owns the object, and the library keeps no data that belong to a
+        // thread.
         unsafe impl Send for $name {}
 
         impl Drop for $name {
             fn drop(&mut self) {
-                // SAFETY: the pointer came from the constructor that belongs to `$free`, and is freed once.
+                // SAFETY: the pointer came from the constructor that belongs to `$free`, and is
+                // freed once.
                 unsafe { $free(self.0.as_ptr()) };
             }
         }
@@ -115,7 +118,8 @@ handle!(
     sys::ZSTD_freeDDict
 );
 
-// SAFETY: the library documents that digested dictionaries are read-only and may be shared between threads.
+// SAFETY: the library documents that digested dictionaries are read-only and may be shared between
+// threads.
 unsafe impl Sync for Cdict {}
 // SAFETY: as for `Cdict`.
 unsafe impl Sync for Ddict {}
@@ -136,8 +140,8 @@ impl Compressor {
             .ok_or(Error::MEMORY_ALLOC)
     }
 
-    /// Returns the number of bytes written, or 0 if they do not fit. The search is chosen by the length of the stream, or, with `noise`, by what a
-    /// stream of planes holds.
+    /// Returns the number of bytes written, or 0 if they do not fit. The search is chosen by the
+    /// length of the stream, or, with `noise`, by what a stream of planes holds.
     pub(super) fn compress(
         &mut self,
         clevel: u8,
@@ -192,8 +196,8 @@ unsafe fn compress_by_plan(
     let mut piece = src.len();
     match plan {
         Plan::Level => {
-            // SAFETY: `cctx` is a context without another user (# Safety). The library reads `src.len()` bytes of `src` and writes at
-            // most `dst.len()` bytes of `dst`.
+            // SAFETY: `cctx` is a context without another user (# Safety). The library reads
+            // `src.len()` bytes of `src` and writes at most `dst.len()` bytes of `dst`.
             let n = unsafe {
                 sys::ZSTD_compressCCtx(
                     cctx,
@@ -222,7 +226,8 @@ unsafe fn compress_by_plan(
 
 /// `ZSTD_c_stableInBuffer`: the input does not move between calls, so the library need not copy it.
 const STABLE_IN_BUFFER: sys::ZSTD_cParameter = sys::ZSTD_cParameter::ZSTD_c_experimentalParam9;
-/// `ZSTD_c_stableOutBuffer`: the output does not move between calls, so the library need not copy it.
+/// `ZSTD_c_stableOutBuffer`: the output does not move between calls, so the library need not copy
+/// it.
 const STABLE_OUT_BUFFER: sys::ZSTD_cParameter = sys::ZSTD_cParameter::ZSTD_c_experimentalParam10;
 
 /// Sets all parameters of a context for one stream.
@@ -268,12 +273,12 @@ impl Decompressor {
             .ok_or(Error::MEMORY_ALLOC)
     }
 
-    /// Returns the number of bytes written. The output is one buffer, so the library allocates no window, whatever window size the frame
-    /// declares.
+    /// Returns the number of bytes written. The output is one buffer, so the library allocates no
+    /// window, whatever window size the frame declares.
     pub(super) fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let dctx = self.context()?;
-        // SAFETY: `self` owns the context, and `&mut self` makes this its only user. The library reads `src.len()` bytes of `src` and writes
-        // at most `dst.len()` bytes of `dst`.
+        // SAFETY: `self` owns the context, and `&mut self` makes this its only user. The library
+        // reads `src.len()` bytes of `src` and writes at most `dst.len()` bytes of `dst`.
         let n = unsafe {
             sys::ZSTD_decompressDCtx(
                 dctx,
@@ -321,7 +326,8 @@ impl Decompressor {
 pub(super) struct EncodeDict(Cdict);
 
 impl EncodeDict {
-    /// Digests `bytes` for the library's level 1, as the reference does whatever the level of the chunk.
+    /// Digests `bytes` for the library's level 1, as the reference does whatever the level of the
+    /// chunk.
     pub(super) fn new(bytes: &[u8]) -> Result<Self> {
         // SAFETY: the library reads `bytes` and copies them.
         let dict = unsafe { sys::ZSTD_createCDict(bytes.as_ptr().cast(), bytes.len(), 1) };
@@ -335,7 +341,8 @@ impl EncodeDict {
 pub(super) struct DecodeDict(Ddict);
 
 impl DecodeDict {
-    /// Digests `bytes`. An error if they have the magic number of a trained dictionary but are malformed.
+    /// Digests `bytes`. An error if they have the magic number of a trained dictionary but are
+    /// malformed.
     pub(super) fn new(bytes: &[u8]) -> Result<Self> {
         // SAFETY: the library reads `bytes` and copies them.
         let dict = unsafe { sys::ZSTD_createDDict(bytes.as_ptr().cast(), bytes.len()) };
@@ -345,8 +352,9 @@ impl DecodeDict {
     }
 }
 
-/// Trains a dictionary of at most `dict.len()` bytes on samples of the given sizes, which lie one behind the other in `samples`. Returns its
-/// size, or `None` if the samples are not enough. Fails with [`Error::MEMORY_ALLOC`].
+/// Trains a dictionary of at most `dict.len()` bytes on samples of the given sizes, which lie one
+/// behind the other in `samples`. Returns its size, or `None` if the samples are not enough. Fails
+/// with [`Error::MEMORY_ALLOC`].
 pub(super) fn train(dict: &mut [u8], samples: &[u8], sizes: &[usize]) -> Result<Option<usize>> {
     let total = sizes.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
     let (Some(total), Ok(count)) = (total, c_uint::try_from(sizes.len())) else {
@@ -355,8 +363,8 @@ pub(super) fn train(dict: &mut [u8], samples: &[u8], sizes: &[usize]) -> Result<
     if total > samples.len() {
         return Ok(None);
     }
-    // SAFETY: the library writes at most `dict.len()` bytes. It reads `count` sizes, and sample bytes up to their sum, which was
-    // checked to be at most `samples.len()`.
+    // SAFETY: the library writes at most `dict.len()` bytes. It reads `count` sizes, and sample
+    // bytes up to their sum, which was checked to be at most `samples.len()`.
     let n = unsafe {
         sys::ZDICT_trainFromBuffer(
             dict.as_mut_ptr().cast(),

@@ -1,11 +1,13 @@
 //! The attribute `#[export]`, with which the functions of the C border are written.
 //!
-//! The attribute is a crate of its own because Rust wants it so; `oxiblosc_border` has what it calls.
+//! The attribute is a crate of its own because Rust wants it so; `oxiblosc_border` has what it
+//! calls.
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 
-/// Exports a C function whose body gives a `Result`, which becomes what the function returns: see `oxiblosc_border::returned`, which also
-/// stops panics. So `?` stands in the body as in any other function.
+/// Exports a C function whose body gives a `Result`, which becomes what the function returns: see
+/// `oxiblosc_border::returned`, which also stops panics. So `?` stands in the body as in any other
+/// function.
 ///
 /// ```ignore
 /// #[export]
@@ -29,10 +31,12 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree}
 /// }
 /// ```
 ///
-/// The first closure gives the arguments that a trace of an error shows: numbers, texts, and the paths of super-chunks and arrays.
+/// The first closure gives the arguments that a trace of an error shows: numbers, texts, and the
+/// paths of super-chunks and arrays.
 ///
-/// The `unsafe` block is there if the function is `unsafe`: what it relies on is what the function's `# Safety` section demands. What
-/// relies on anything else stands in an `unsafe` block with a proof of its own, also in such a body.
+/// The `unsafe` block is there if the function is `unsafe`: what it relies on is what the
+/// function's `# Safety` section demands. What relies on anything else stands in an `unsafe` block
+/// with a proof of its own, also in such a body.
 #[proc_macro_attribute]
 pub fn export(_: TokenStream, function: TokenStream) -> TokenStream {
     let mut tokens: Vec<TokenTree> = function.into_iter().collect();

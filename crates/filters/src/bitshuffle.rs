@@ -1,8 +1,9 @@
-//! Bitshuffle: transposes the bits of an array, so that the bits of all elements at the same position are together.
+//! Bitshuffle: transposes the bits of an array, so that the bits of all elements at the same
+//! position are together.
 //!
-//! A block of `n` elements of `typesize` bytes, `n` a multiple of 8, becomes `8 * typesize` rows of `n / 8` bytes: bit
-//! `i` of byte `m` of row `8 * b + k` is bit `k` of byte `b` of element `8 * m + i`. Elements past the last multiple of 8, and bytes
-//! after the last whole element, are copied.
+//! A block of `n` elements of `typesize` bytes, `n` a multiple of 8, becomes `8 * typesize` rows of
+//! `n / 8` bytes: bit `i` of byte `m` of row `8 * b + k` is bit `k` of byte `b` of element `8 * m +
+//! i`. Elements past the last multiple of 8, and bytes after the last whole element, are copied.
 
 #[cfg(test)]
 mod tests;
@@ -33,10 +34,11 @@ pub fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Undoes [`bitshuffle`], from `src` into the first `src.len()` bytes of `dst`. `format_version` is that of the chunk.
+/// Undoes [`bitshuffle`], from `src` into the first `src.len()` bytes of `dst`. `format_version` is
+/// that of the chunk.
 ///
-/// In version 2, a block whose number of elements is not a multiple of 8 is not transposed, so it is copied. Other blocks do not store the bytes
-/// after the last whole element; these become 0.
+/// In version 2, a block whose number of elements is not a multiple of 8 is not transposed, so it
+/// is copied. Other blocks do not store the bytes after the last whole element; these become 0.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.

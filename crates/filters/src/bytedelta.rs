@@ -1,6 +1,8 @@
-//! Bytedelta: replaces every byte by its difference from the previous one, in each of the byte streams of a shuffled block.
+//! Bytedelta: replaces every byte by its difference from the previous one, in each of the byte
+//! streams of a shuffled block.
 //!
-//! A block consists of as many streams of equal length as an item has bytes. The bytes behind them are copied.
+//! A block consists of as many streams of equal length as an item has bytes. The bytes behind them
+//! are copied.
 
 use super::simd;
 
@@ -21,7 +23,8 @@ fn by_stream(streams: usize, src: &[u8], dst: &mut [u8], mut kernel: impl FnMut(
     rest.copy_from_slice(leftover);
 }
 
-/// Like [`by_stream`], but cuts each stream behind its last whole vector, where the first release began anew.
+/// Like [`by_stream`], but cuts each stream behind its last whole vector, where the first release
+/// began anew.
 fn by_cut_stream(streams: usize, src: &[u8], dst: &mut [u8], kernel: impl Fn(&[u8], &mut [u8])) {
     by_stream(streams, src, dst, |src, dst| {
         let cut = src.len() / VECTOR * VECTOR;
@@ -30,7 +33,8 @@ fn by_cut_stream(streams: usize, src: &[u8], dst: &mut [u8], kernel: impl Fn(&[u
     });
 }
 
-/// Writes the differences of each of the `streams` streams of `src` to the first `src.len()` bytes of `dst`.
+/// Writes the differences of each of the `streams` streams of `src` to the first `src.len()` bytes
+/// of `dst`.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -48,7 +52,8 @@ pub fn backward(streams: usize, src: &[u8], dst: &mut [u8]) {
     by_stream(streams, src, dst, |src, dst| kernels.sums(src, dst));
 }
 
-/// Like [`forward`], in the form of the first release: the bytes of a stream that do not fill a vector are a stream of their own.
+/// Like [`forward`], in the form of the first release: the bytes of a stream that do not fill a
+/// vector are a stream of their own.
 ///
 /// # Panics
 /// As for [`forward`].

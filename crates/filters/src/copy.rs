@@ -6,16 +6,19 @@ use super::{cpu, simd};
 const SHORT: usize = 2048;
 /// From this length on it uses `memcpy` again.
 const LONG: usize = 32 << 10;
-/// How many bytes are passed to `memcpy` at once. For lengths that exceed the nearest caches the C library uses instructions that bypass them.
+/// How many bytes are passed to `memcpy` at once. For lengths that exceed the nearest caches the C
+/// library uses instructions that bypass them.
 const PIECE: usize = 128 << 10;
 
 /// Copies `src` into the first `src.len()` bytes of `dst`.
 ///
-/// From about 2 KiB on, the C library's `memcpy` uses `rep movsb` on many CPUs. For data outside of the caches that is the fastest way on some
-/// CPUs (by a tenth to a third on AMD's family 26), but for data in the caches vectors are faster. On Zen 3 and 4 `rep movsb` runs at a twentieth
-/// of its speed if the destination is a little behind the source, modulo the page size, as when a buffer is copied behind a header
-/// (<https://sourceware.org/bugzilla/show_bug.cgi?id=30994>). For data that fit into the caches, and on these two, this function moves
-/// vectors and prefetches the destination.
+/// From about 2 KiB on, the C library's `memcpy` uses `rep movsb` on many CPUs. For data outside of
+/// the caches that is the fastest way on some CPUs (by a tenth to a third on AMD's family 26), but
+/// for data in the caches vectors are faster. On Zen 3 and 4 `rep movsb` runs at a twentieth of its
+/// speed if the destination is a little behind the source, modulo the page size, as when a buffer
+/// is copied behind a header (<https://sourceware.org/bugzilla/show_bug.cgi?id=30994>). For data
+/// that fit into the caches, and on these two, this function moves vectors and prefetches the
+/// destination.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.

@@ -1,9 +1,11 @@
-//! CRC-32C. The crate `crc32c` computes it with the instruction that most CPUs have for it, at up to 25 GB/s, and less than half of that for
-//! short data. Where the CPU multiplies polynomials in vectors, the code here is one and a half to three times as fast. That matters beside
-//! LZ4, which decompresses at a similar speed.
+//! CRC-32C. The crate `crc32c` computes it with the instruction that most CPUs have for it, at up
+//! to 25 GB/s, and less than half of that for short data. Where the CPU multiplies polynomials in
+//! vectors, the code here is one and a half to three times as fast. That matters beside LZ4, which
+//! decompresses at a similar speed.
 //!
-//! The algorithm is that of Intel's paper "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction". Data are *folded*: a
-//! vector is multiplied by a power of x, and added to a later vector. That does not change the remainder of the whole.
+//! The algorithm is that of Intel's paper "Fast CRC Computation for Generic Polynomials Using
+//! PCLMULQDQ Instruction". Data are *folded*: a vector is multiplied by a power of x, and added to
+//! a later vector. That does not change the remainder of the whole.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -15,7 +17,8 @@ mod polynomial;
 use oxiblosc_base::memory::cpu::{Vectors, allows};
 pub use polynomial::{POLYNOMIAL, product};
 
-/// The widest vectors that the CPU can multiply and that no setting forbids; `None` if the crate `crc32c` is to be used.
+/// The widest vectors that the CPU can multiply and that no setting forbids; `None` if the crate
+/// `crc32c` is to be used.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn vector_level() -> Option<Vectors> {
@@ -66,7 +69,8 @@ pub fn difference(old: &[u8], new: &[u8]) -> u32 {
     crc32c(old) ^ crc32c(new)
 }
 
-/// The remainders of x to the power of 8, 16, 32 and so on. These multiply a remainder when one byte, two bytes, four bytes and so on follow.
+/// The remainders of x to the power of 8, 16, 32 and so on. These multiply a remainder when one
+/// byte, two bytes, four bytes and so on follow.
 const POWERS: [u32; 48] = {
     let mut powers = [0x80_0000; 48];
     let mut i = 1;
@@ -81,7 +85,8 @@ const POWERS: [u32; 48] = {
 pub fn shifted(crc: u32, len: usize) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if vector_level().is_some() {
-        // SAFETY: `vector_level` checks that the CPU has PCLMULQDQ and SSE4.2, which includes SSE4.1.
+        // SAFETY: `vector_level` checks that the CPU has PCLMULQDQ and SSE4.2, which includes
+        // SSE4.1.
         return unsafe { avx2::shifted(crc, len) };
     }
     let powers = POWERS.iter().enumerate().take(usize::BITS as usize);

@@ -1,7 +1,8 @@
-//! Delta: XORs every block with the first block of its chunk. In the first block each unit is XORed with the previous one.
+//! Delta: XORs every block with the first block of its chunk. In the first block each unit is XORed
+//! with the previous one.
 //!
-//! A unit is an element if that has 1, 2, 4 or 8 bytes. For other type sizes a unit has 8 bytes if the size is a multiple of 8, else one byte.
-//! Bytes after the last whole unit are copied.
+//! A unit is an element if that has 1, 2, 4 or 8 bytes. For other type sizes a unit has 8 bytes if
+//! the size is a multiple of 8, else one byte. Bytes after the last whole unit are copied.
 
 /// The size of the unit for `typesize`.
 fn unit(typesize: usize) -> usize {
@@ -17,7 +18,8 @@ fn whole_units(typesize: usize, len: usize) -> usize {
     len / unit(typesize) * unit(typesize)
 }
 
-/// Encodes the first block of a chunk, `src`, into the first `src.len()` bytes of `dst`: each unit is XORed with the previous one.
+/// Encodes the first block of a chunk, `src`, into the first `src.len()` bytes of `dst`: each unit
+/// is XORed with the previous one.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -30,8 +32,9 @@ pub fn encode_first(typesize: usize, src: &[u8], dst: &mut [u8]) {
     dst[whole..].copy_from_slice(&src[whole..]);
 }
 
-/// Encodes a block other than the first, `src`, into the first `src.len()` bytes of `dst`: each byte is XORed with the one at the same
-/// position of `reference`, the unfiltered first block. Bytes past the end of `reference` are copied.
+/// Encodes a block other than the first, `src`, into the first `src.len()` bytes of `dst`: each
+/// byte is XORed with the one at the same position of `reference`, the unfiltered first block.
+/// Bytes past the end of `reference` are copied.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -74,7 +77,8 @@ fn xor_with(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// Undoes the XOR of each unit of `U` bytes with the previous one: a prefix XOR, computed 8 bytes at a time.
+/// Undoes the XOR of each unit of `U` bytes with the previous one: a prefix XOR, computed 8 bytes
+/// at a time.
 fn decode_units<const U: usize>(block: &mut [u8]) {
     let mut last = 0_u64;
     let (words, rest) = block.as_chunks_mut::<8>();

@@ -16,7 +16,8 @@ fn zeroed_bits(precision: i8, bits: i16) -> Result<u32> {
     Ok(u32::from(zeroed as u16))
 }
 
-/// ANDs `src` with `mask`, 8 bytes at a time, into `dst`. The last bytes, if fewer than 8, are ANDed with the first bytes of the mask.
+/// ANDs `src` with `mask`, 8 bytes at a time, into `dst`. The last bytes, if fewer than 8, are
+/// ANDed with the first bytes of the mask.
 #[inline(always)]
 fn mask_with(mask: u64, src: &[u8], dst: &mut [u8]) {
     let mask = mask.to_le_bytes();
@@ -36,13 +37,15 @@ fn mask_with_avx2(mask: u64, src: &[u8], dst: &mut [u8]) {
     mask_with(mask, src, dst);
 }
 
-/// Zeroes low bits of the integers of `typesize` bytes in `src` into the first `src.len()` bytes of `dst`.
+/// Zeroes low bits of the integers of `typesize` bytes in `src` into the first `src.len()` bytes of
+/// `dst`.
 ///
-/// `precision` is the filter's meta byte: 0 or more is the number of bits to keep, less than 0 the number of bits to
-/// zero. Bytes after the last whole integer are copied as they are.
+/// `precision` is the filter's meta byte: 0 or more is the number of bits to keep, less than 0 the
+/// number of bits to zero. Bytes after the last whole integer are copied as they are.
 ///
 /// # Errors
-/// [`Error::FAILURE`] if `typesize` is not 1, 2, 4 or 8, no bit would be kept, or more bits are to be kept than there are.
+/// [`Error::FAILURE`] if `typesize` is not 1, 2, 4 or 8, no bit would be kept, or more bits are to
+/// be kept than there are.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.

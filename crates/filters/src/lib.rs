@@ -1,7 +1,8 @@
-//! Filters: transformations of a block that make it compress better. Most are reversible; [`trunc_prec`], [`int_trunc`] and [`ndmean`]
-//! are lossy.
+//! Filters: transformations of a block that make it compress better. Most are reversible;
+//! [`trunc_prec`], [`int_trunc`] and [`ndmean`] are lossy.
 //!
-//! Each takes a source and a destination of at least the same length. Bytes of the destination behind that length are not touched.
+//! Each takes a source and a destination of at least the same length. Bytes of the destination
+//! behind that length are not touched.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.

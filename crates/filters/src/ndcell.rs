@@ -33,10 +33,12 @@ fn copy_row(src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Copies the items of `src`, of `typesize` bytes each, to `dst` cell by cell. A cell has `side` items along each dimension.
+/// Copies the items of `src`, of `typesize` bytes each, to `dst` cell by cell. A cell has `side`
+/// items along each dimension.
 ///
 /// # Errors
-/// [`Error::FAILURE`] if `block` is not the shape of `src`, `side` is 0, or a whole cell is larger than the block.
+/// [`Error::FAILURE`] if `block` is not the shape of `src`, `side` is 0, or a whole cell is larger
+/// than the block.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.

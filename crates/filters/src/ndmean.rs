@@ -1,8 +1,10 @@
-//! Ndmean: replaces every item of a cell of an n-dimensional block by the cell's mean, and reorders the items cell by cell like
-//! [`ndcell`](super::ndcell). Lossy: the inverse puts the means where the items were.
+//! Ndmean: replaces every item of a cell of an n-dimensional block by the cell's mean, and reorders
+//! the items cell by cell like [`ndcell`](super::ndcell). Lossy: the inverse puts the means where
+//! the items were.
 //!
-//! Along a dimension in which the block is shorter than a cell, cells are as short as the block. Along every dimension, the format lets cells
-//! begin at multiples of their length along the *first* dimension. So cells overlap if they are shorter along the first dimension than along
+//! Along a dimension in which the block is shorter than a cell, cells are as short as the block.
+//! Along every dimension, the format lets cells begin at multiples of their length along
+//! the *first* dimension. So cells overlap if they are shorter along the first dimension than along
 //! another. Such blocks are encoded as the format prescribes, but cannot be decoded.
 
 use super::ndcell::put_back;
@@ -57,7 +59,8 @@ impl Float<8> for f64 {
     }
 }
 
-/// Writes the means of all cells. Items are added in the order of the format, since the order determines the rounding.
+/// Writes the means of all cells. Items are added in the order of the format, since the order
+/// determines the rounding.
 fn write_means<F: Float<N>, const N: usize>(cells: &Cells, src: &[u8], dst: &mut [u8]) {
     let (src, dst) = (src.as_chunks::<N>().0, dst.as_chunks_mut::<N>().0);
     let mut to = 0;
@@ -74,10 +77,12 @@ fn write_means<F: Float<N>, const N: usize>(cells: &Cells, src: &[u8], dst: &mut
     }
 }
 
-/// Writes the mean of each cell of `src` to `dst`, as often as the cell has items. Items are floats of `typesize` 4 or 8.
+/// Writes the mean of each cell of `src` to `dst`, as often as the cell has items. Items are floats
+/// of `typesize` 4 or 8.
 ///
 /// # Errors
-/// [`Error::FAILURE`] if `block` is not the shape of `src`, `side` is not positive as a signed number, or `typesize` is not 4 or 8.
+/// [`Error::FAILURE`] if `block` is not the shape of `src`, `side` is not positive as a signed
+/// number, or `typesize` is not 4 or 8.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -102,8 +107,8 @@ pub fn forward(
 /// Copies the items of `src`, which are ordered cell by cell, to their positions in `dst`.
 ///
 /// # Errors
-/// [`Error::FAILURE`] if `block` is not the shape of `src`, `side` or `typesize` are not positive as signed bytes, or the cells
-/// overlap.
+/// [`Error::FAILURE`] if `block` is not the shape of `src`, `side` or `typesize` are not positive
+/// as signed bytes, or the cells overlap.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.

@@ -18,7 +18,8 @@ fn library() -> Option<&'static Library> {
     Some(LIBRARY.get_or_init(load))
 }
 
-/// The result of the reference's function `name` for `src`; `None` if there is no reference library.
+/// The result of the reference's function `name` for `src`; `None` if there is no reference
+/// library.
 pub(super) fn filter(name: &str, typesize: usize, src: &[u8]) -> Option<Vec<u8>> {
     let library = library()?;
     let mut dst = vec![0; src.len()];
@@ -37,7 +38,8 @@ pub(super) fn typesizes() -> impl Iterator<Item = usize> {
     (1..=64).chain([100, 255, 300])
 }
 
-/// Lengths around those at which kernels switch to other code for `typesize`, up to a few tiles of the widest vector.
+/// Lengths around those at which kernels switch to other code for `typesize`, up to a few tiles of
+/// the widest vector.
 pub(super) fn lengths(typesize: usize) -> impl Iterator<Item = usize> {
     let edges = [
         8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 96, 127, 128, 129, 136, 200,

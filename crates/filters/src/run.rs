@@ -3,7 +3,8 @@
 use super::simd;
 use simd::bytes::PIECE;
 
-/// How many bytes are compared first. They are enough to recognise nearly all data that are not a run.
+/// How many bytes are compared first. They are enough to recognise nearly all data that are not a
+/// run.
 const FRONT: usize = 16;
 
 /// The byte of which `data` consists; `None` if the data are empty or not a run.
@@ -13,7 +14,8 @@ pub fn run_of(data: &[u8]) -> Option<u8> {
     let is_run = match data.split_first_chunk::<FRONT>() {
         None => data.iter().all(|byte| *byte == value),
         Some((front, _)) if *front != [value; FRONT] => false,
-        // Each byte is compared with the one `FRONT` before it, by `memcmp`. For short data that takes less time than a kernel needs to start.
+        // Each byte is compared with the one `FRONT` before it, by `memcmp`. For short data that
+        // takes less time than a kernel needs to start.
         Some((_, rest)) if data.len() <= PIECE => *rest == data[..rest.len()],
         Some((_, rest)) => simd::best().repeats(value, rest),
     };

@@ -1,7 +1,8 @@
-//! Shuffle: transposes the bytes of an array, so that the bytes of all elements at the same position are together.
+//! Shuffle: transposes the bytes of an array, so that the bytes of all elements at the same
+//! position are together.
 //!
-//! A block of `n` elements of `typesize` bytes becomes `typesize` streams of `n` bytes. Stream `j` has byte `j` of every element. Bytes
-//! after the last whole element are copied.
+//! A block of `n` elements of `typesize` bytes becomes `typesize` streams of `n` bytes. Stream `j`
+//! has byte `j` of every element. Bytes after the last whole element are copied.
 
 #[cfg(test)]
 mod tests;
@@ -45,13 +46,15 @@ const MAX_BYTEWISE: usize = 8;
 /// The largest number of streams that [`join`] accepts.
 pub const MAX_JOINED: usize = kernels::generic::MAX_JOINED;
 
-/// Whether [`join`] accepts `nstreams` streams of `n` bytes each, and is faster than unshuffling a copy of them.
+/// Whether [`join`] accepts `nstreams` streams of `n` bytes each, and is faster than unshuffling a
+/// copy of them.
 pub fn joins(nstreams: usize, n: usize) -> bool {
     n >= kernels::generic::MIN_JOINED_LEN && kernels::generic::can_join(nstreams)
 }
 
-/// Undoes [`shuffle`] for the elements from `first` on, as many as fit into `dst`. `src` is the whole shuffled block, of elements of
-/// `typesize` bytes. Returns false and writes nothing if it is as fast to undo the whole block.
+/// Undoes [`shuffle`] for the elements from `first` on, as many as fit into `dst`. `src` is the
+/// whole shuffled block, of elements of `typesize` bytes. Returns false and writes nothing if it is
+/// as fast to undo the whole block.
 ///
 /// # Panics
 /// If `src` or `dst` is not a whole number of elements, or `src` has no such elements.
@@ -77,13 +80,14 @@ pub fn join_part(typesize: usize, src: &[u8], first: usize, dst: &mut [u8]) -> b
     joins
 }
 
-/// Prefetches the beginning of a stream that will be joined. The streams are read in parallel, and the processor's own prefetcher does not know
-/// streams that were not accessed yet.
+/// Prefetches the beginning of a stream that will be joined. The streams are read in parallel, and
+/// the processor's own prefetcher does not know streams that were not accessed yet.
 pub fn prefetch(stream: &[u8]) {
     simd::vector::prefetch(stream.as_ptr(), stream.len());
 }
 
-/// Undoes [`shuffle`] for streams in separate buffers: byte `j` of the elements of `dst` is in `streams[j]`.
+/// Undoes [`shuffle`] for streams in separate buffers: byte `j` of the elements of `dst` is in
+/// `streams[j]`.
 ///
 /// # Panics
 /// If [`joins`] returns false, or the sizes differ.

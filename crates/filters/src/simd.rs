@@ -165,8 +165,8 @@ static ALL: &[Kernels] = &[
     },
 ];
 
-/// A set of kernels that this CPU can run. Invariant: their `supported` returned true, or they are the portable ones. Only [`best`] and
-/// [`supported`] create values of this type.
+/// A set of kernels that this CPU can run. Invariant: their `supported` returned true, or they are
+/// the portable ones. Only [`best`] and [`supported`] create values of this type.
 #[derive(Clone, Copy)]
 pub(crate) struct Runnable(&'static Kernels);
 
@@ -188,14 +188,16 @@ impl Runnable {
         unsafe { (self.0.unshuffle)(typesize, src, dst) }
     }
 
-    /// Joins byte streams into elements in `dst`, which has the size of all streams. Their number must be one that
-    /// [`shuffle::generic::can_join`] accepts, and their lengths equal and at least 64.
+    /// Joins byte streams into elements in `dst`, which has the size of all streams. Their number
+    /// must be one that [`shuffle::generic::can_join`] accepts, and their lengths equal and at
+    /// least 64.
     pub(crate) fn join(self, streams: &[&[u8]], dst: &mut [u8]) {
         // SAFETY: the CPU has the instruction set of the kernels (invariant of `Runnable`).
         unsafe { (self.0.join)(streams, dst) }
     }
 
-    /// Bitshuffles `src` into `dst`, which has the same length, a positive multiple of `8 * typesize`.
+    /// Bitshuffles `src` into `dst`, which has the same length, a positive multiple of `8 *
+    /// typesize`.
     pub(crate) fn bitshuffle(self, typesize: usize, src: &[u8], dst: &mut [u8]) {
         // SAFETY: the CPU has the instruction set of the kernels (invariant of `Runnable`).
         unsafe { self.0.bitshuffle.run(typesize, src, dst) }
@@ -213,7 +215,8 @@ impl Runnable {
         unsafe { (self.0.copy)(src, dst) }
     }
 
-    /// Writes the difference of each byte of `src` from the previous one (the first from 0) to `dst`, which has the same length.
+    /// Writes the difference of each byte of `src` from the previous one (the first from 0) to
+    /// `dst`, which has the same length.
     pub(crate) fn differences(self, src: &[u8], dst: &mut [u8]) {
         // SAFETY: the CPU has the instruction set of the kernels (invariant of `Runnable`).
         unsafe { (self.0.differences)(src, dst) }

@@ -23,7 +23,8 @@ impl Transposition {
     /// The typesize in bytes as [`Self::apply`] takes it.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for less than 1, and for more than 256 unless a bitshuffle is undone.
+    /// [`Error::INVALID_PARAM`] for less than 1, and for more than 256 unless a bitshuffle is
+    /// undone.
     pub fn typesize(self, typesize: i32) -> Result<usize> {
         let largest = match self {
             Self::Bitunshuffle => i32::MAX,

@@ -1,15 +1,17 @@
-//! Truncated precision: sets the low bits of the mantissas of floats and doubles to zero. Lossy; there is no inverse.
+//! Truncated precision: sets the low bits of the mantissas of floats and doubles to zero. Lossy;
+//! there is no inverse.
 
 use oxiblosc_base::{Error, Result};
 
 /// Zeroes mantissa bits of the elements of `src` into the first `src.len()` bytes of `dst`.
 ///
-/// `precision` is the filter's meta byte: 0 or more is the number of bits to keep, less than 0 the number of bits to
-/// zero. Bytes after the last whole element are copied as they are.
+/// `precision` is the filter's meta byte: 0 or more is the number of bits to keep, less than 0 the
+/// number of bits to zero. Bytes after the last whole element are copied as they are.
 ///
 /// # Errors
-/// [`Error::FAILURE`] if `typesize` is neither 4 nor 8, the absolute value of `precision` is larger than the mantissa (23 or 52 bits),
-/// or no bit of the mantissa would be kept. `dst` is not touched then.
+/// [`Error::FAILURE`] if `typesize` is neither 4 nor 8, the absolute value of `precision` is larger
+/// than the mantissa (23 or 52 bits), or no bit of the mantissa would be kept. `dst` is not touched
+/// then.
 ///
 /// # Panics
 /// If `dst` is shorter than `src`.
@@ -39,7 +41,8 @@ pub fn truncate(precision: i8, typesize: usize, src: &[u8], dst: &mut [u8]) -> R
     Ok(())
 }
 
-/// How many of the `mantissa` bits are set to zero. An error if it would be all of them, since that would turn NaNs into infinities.
+/// How many of the `mantissa` bits are set to zero. An error if it would be all of them, since that
+/// would turn NaNs into infinities.
 fn zeroed_bits(precision: i8, mantissa: u8) -> Result<u8> {
     let asked = precision.unsigned_abs();
     if asked > mantissa {

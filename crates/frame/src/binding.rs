@@ -4,8 +4,8 @@
 //! lies, nor that it is the newest one there: two chunks that were swapped, or a chunk file of an
 //! older state of a directory, have right checksums. So the index carries a sum over all chunks
 //! with checksums, of a term that mixes a chunk's place (its offset in the index) with the checksum
-//! of its front. A change adds and removes terms: it never makes the sum anew, which would take what
-//! was swapped before for right.
+//! of its front. A change adds and removes terms: it never makes the sum anew, which would take
+//! what was swapped before for right.
 //!
 //! It is in the first four bytes of the `filters_meta` of the index's header, little-endian, where
 //! the index has no filters. Readers of the format ignore them. Other writers write zeros with each

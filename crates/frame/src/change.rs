@@ -15,8 +15,9 @@ pub enum ChangedChunk<'a> {
     Stored(EncodedChunk<'a>),
     /// A chunk of special values, which is only an offset in the index.
     Special(Special),
-    /// Edits of a chunk that stays in its place, in ascending order. Those behind its end use the free bytes that
-    /// [`FreeList::tail`](super::free_list::FreeList::tail) found. Only for updates of contiguous frames in files.
+    /// Edits of a chunk that stays in its place, in ascending order. Those behind its end use the
+    /// free bytes that [`FreeList::tail`](super::free_list::FreeList::tail) found. Only for updates
+    /// of contiguous frames in files.
     Edited(&'a [Edit]),
 }
 
@@ -66,11 +67,13 @@ pub enum Change<'a> {
     Update(&'a [(usize, ChangedChunk<'a>)]),
     /// The chunk at this position is removed.
     Delete(usize),
-    /// The chunks in another order: the old position of the first one, of the second one, and so on.
+    /// The chunks in another order: the old position of the first one, of the second one, and so
+    /// on.
     Reorder(&'a [usize]),
     /// Chunks are added, removed and moved. No chunk occurs twice.
     Arrange {
-        /// So many chunks at the front stay as they are. Those that are not told one by one cost nothing.
+        /// So many chunks at the front stay as they are. Those that are not told one by one cost
+        /// nothing.
         kept: usize,
         /// All chunks behind them afterwards, in their order.
         slots: &'a [ArrangedChunk<'a>],
@@ -111,7 +114,8 @@ impl Delta {
         }
     }
 
-    /// Makes the offsets a list if they can be one, and allocates the memory that [`Self::apply`] needs, which then does not fail.
+    /// Makes the offsets a list if they can be one, and allocates the memory that [`Self::apply`]
+    /// needs, which then does not fail.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
@@ -304,11 +308,12 @@ impl<'a> Change<'a> {
         one.into_iter().chain(replaced).chain(left.iter().copied())
     }
 
-    /// How `offsets` change if the new chunks get the offsets `new`, in the order of [`Self::items`].
+    /// How `offsets` change if the new chunks get the offsets `new`, in the order of
+    /// [`Self::items`].
     ///
     /// # Errors
-    /// [`Error::DATA`] for more than [`MAX_CHUNKS`] chunks; [`Error::INVALID_PARAM`] or [`Error::DATA`] for positions out of range;
-    /// [`Error::MEMORY_ALLOC`].
+    /// [`Error::DATA`] for more than [`MAX_CHUNKS`] chunks; [`Error::INVALID_PARAM`] or
+    /// [`Error::DATA`] for positions out of range; [`Error::MEMORY_ALLOC`].
     pub fn delta(&self, offsets: &Offsets, new: &[i64]) -> Result<Delta> {
         let tail = |from: usize| offsets.iter().skip(from);
         let delta = match *self {
@@ -383,7 +388,8 @@ impl<'a> Change<'a> {
         Ok(delta)
     }
 
-    /// As [`Self::delta`], if special chunks get bytes before the change: `placed` has their positions and their new offsets.
+    /// As [`Self::delta`], if special chunks get bytes before the change: `placed` has their
+    /// positions and their new offsets.
     ///
     /// # Errors
     /// Those of [`Self::delta`].

@@ -16,8 +16,9 @@ struct Container<'a> {
     made: Option<&'a NewPath>,
 }
 
-/// Appends a frame, given as bytes, to the file at `path`, which is created if it does not exist. Returns where the frame begins in the file, in
-/// bytes. It waits for other changes of the file, as every change does.
+/// Appends a frame, given as bytes, to the file at `path`, which is created if it does not exist.
+/// Returns where the frame begins in the file, in bytes. It waits for other changes of the file, as
+/// every change does.
 ///
 /// # Errors
 /// [`Error::LOCK`], [`Error::FILE_OPEN`], those of output; then the file is as it was.
@@ -64,14 +65,16 @@ fn open_or_make(
 }
 
 impl Container<'_> {
-    /// Removes the file if it was created for this. Callers make sure that no other process has appended to it.
+    /// Removes the file if it was created for this. Callers make sure that no other process has
+    /// appended to it.
     fn remove(&self) {
         if let Some(made) = &self.made {
             made.remove();
         }
     }
 
-    /// Writes a frame. If there are others before it, it is not a frame before the last byte is written, nor is anything in its chunks.
+    /// Writes a frame. If there are others before it, it is not a frame before the last byte is
+    /// written, nor is anything in its chunks.
     fn write(&self, pos: u64, frame: &[u8], durable: bool) -> Result<()> {
         let file = self.file;
         let sync = || if durable { file.sync() } else { Ok(()) };
@@ -88,8 +91,8 @@ impl Container<'_> {
         let magic = std::mem::replace(&mut front[at], byte);
         file.write_at(pos, &front)?;
         if leftovers::has_magic(rest) {
-            // Otherwise the magics in it could be taken for frames. A search skips an uncommitted frame, by the length in its front, if the
-            // file has this length.
+            // Otherwise the magics in it could be taken for frames. A search skips an uncommitted
+            // frame, by the length in its front, if the file has this length.
             file.truncate(pos + frame.len() as u64)?;
             sync()?;
         }
@@ -99,12 +102,14 @@ impl Container<'_> {
         sync()
     }
 
-    /// Appends a frame. Returns where it begins. `named` is the path of the file, if its name can be made durable.
+    /// Appends a frame. Returns where it begins. `named` is the path of the file, if its name can
+    /// be made durable.
     fn append(&self, named: Option<&CStr>, frame: &[u8], durable: bool) -> Result<u64> {
         let file = self.file;
         let mut end = None;
         let appended = (|| {
-            // The undo record of a change that was not committed is at the end of the file. Before the new frame it would not be found.
+            // The undo record of a change that was not committed is at the end of the file. Before
+            // the new frame it would not be found.
             journal::roll_back(file, None, durable)?;
             let pos = *end.insert(file.size()?);
             self.write(pos, frame, durable)?;
@@ -117,7 +122,8 @@ impl Container<'_> {
         if appended.is_err() {
             match end {
                 Some(0) if self.made.is_some() => self.remove(),
-                // If this fails, the part of the frame that was written has no magic, so it is no frame.
+                // If this fails, the part of the frame that was written has no magic, so it is no
+                // frame.
                 Some(end) => drop(file.truncate(end)),
                 None => {}
             }

@@ -1,18 +1,22 @@
-//! The fingerprint at the end of a trailer: a number that tells the states of a frame apart, and checksums of header, index and trailer.
+//! The fingerprint at the end of a trailer: a number that tells the states of a frame apart, and
+//! checksums of header, index and trailer.
 //!
-//! The format reserves these bytes, a type and 16 more. Other libraries ignore them when they read, and set them to zero with every change of
-//! chunks or of variable-length metalayers. This library writes one of three types with each change of a frame on disk:
+//! The format reserves these bytes, a type and 16 more. Other libraries ignore them when they read,
+//! and set them to zero with every change of chunks or of variable-length metalayers. This library
+//! writes one of three types with each change of a frame on disk:
 //!
 //! | type | bytes 0 to 3 | 4 to 7 | 8 to 11 | 12 to 15 |
 //! |---|---|---|---|---|
 //! | [`TYPE_OF_STAMP`] | origin | origin | origin | count of changes |
 //! | [`TYPE`], [`TYPE_OF_ALL`] | CRC-32C of the header | of the index | of the trailer and this fingerprint, without these 4 bytes | count of changes |
 //!
-//! The checksum of no index is that of no bytes. The numbers are little-endian. A handle compares the whole fingerprint to see whether another one has
-//! changed the frame ([`Stamp`]): times of files tell less, as a clock may stand still, or go in steps of seconds.
+//! The checksum of no index is that of no bytes. The numbers are little-endian. A handle compares
+//! the whole fingerprint to see whether another one has changed the frame ([`Stamp`]): times of
+//! files tell less, as a clock may stand still, or go in steps of seconds.
 //!
-//! When a fixed-length metalayer changes, other writers rewrite only the header. So a header with a valid checksum has a mark in a byte that
-//! they set to zero. Without the mark, the checksum of the header is out of date, which is not damage. The chunks have [checksums of their
+//! When a fixed-length metalayer changes, other writers rewrite only the header. So a header with a
+//! valid checksum has a mark in a byte that they set to zero. Without the mark, the checksum of the
+//! header is out of date, which is not damage. The chunks have [checksums of their
 //! own](oxiblosc_chunk::checksum).
 
 use crate::binding::Binding;
@@ -30,8 +34,8 @@ const COUNT: usize = LEN - 4;
 const TRAILER_SUM: usize = LEN - 8;
 /// The marker of 16 bytes with a type.
 const MARKER: u8 = 0xd8;
-/// The type of a fingerprint with checksums. No change of one bit turns it, or [`TYPE_OF_ALL`], into the other or into a type
-/// that other libraries know (0 to 3).
+/// The type of a fingerprint with checksums. No change of one bit turns it, or [`TYPE_OF_ALL`],
+/// into the other or into a type that other libraries know (0 to 3).
 const TYPE: u8 = 0x5c;
 /// The type in a frame in which all chunks have checksums, too.
 const TYPE_OF_ALL: u8 = 0x63;
@@ -46,7 +50,8 @@ pub enum ChecksumScope {
     /// None.
     #[default]
     None,
-    /// Of header, index and trailer. Chunks may have some or not: other libraries write them without, and some cannot have any.
+    /// Of header, index and trailer. Chunks may have some or not: other libraries write them
+    /// without, and some cannot have any.
     Some,
     /// Of header, index, trailer and every stored chunk. A chunk without checksums is damaged.
     All,
@@ -147,7 +152,8 @@ pub struct Sums {
     pub trailer: u32,
 }
 
-/// The checksums at the end of a frame or trailer, if there are any. [`trailer_sum`] tells whether they are right themselves.
+/// The checksums at the end of a frame or trailer, if there are any. [`trailer_sum`] tells whether
+/// they are right themselves.
 pub fn sums(end: &[u8]) -> Option<Sums> {
     let fingerprint = is_in(end).then(|| end.last_chunk::<LEN>()).flatten()?;
     let sums = &fingerprint[2..];
@@ -175,8 +181,9 @@ pub fn without(trailer: &[u8]) -> &[u8] {
 pub struct Stamp {
     /// Counts the changes.
     count: u32,
-    /// Where counting began. Frames that this library created have zeros; others a random number, as another library removes the stamp, and
-    /// a count that began again would show a state that a handle may know from before. Not kept where there are checksums instead.
+    /// Where counting began. Frames that this library created have zeros; others a random number,
+    /// as another library removes the stamp, and a count that began again would show a state that a
+    /// handle may know from before. Not kept where there are checksums instead.
     origin: [u8; 12],
 }
 
@@ -213,8 +220,9 @@ impl Stamp {
     }
 }
 
-/// Writes the fingerprint into a trailer, and the mark into the header. The rest of both must be final. If `index_crc`, the checksum of the
-/// index, is none, there are no checksums; without a stamp there is nothing then.
+/// Writes the fingerprint into a trailer, and the mark into the header. The rest of both must be
+/// final. If `index_crc`, the checksum of the index, is none, there are no checksums; without a
+/// stamp there is nothing then.
 pub fn write(
     checksums: ChecksumScope,
     index_crc: Option<u32>,
@@ -246,8 +254,8 @@ pub fn write(
     trailer[end + TRAILER_SUM..end + COUNT].copy_from_slice(&sum);
 }
 
-/// Compares header, index and trailer of a frame with its checksums. `index_crc` computes that of the index; it is called only if it is
-/// needed.
+/// Compares header, index and trailer of a frame with its checksums. `index_crc` computes that of
+/// the index; it is called only if it is needed.
 ///
 /// # Errors
 /// [`Error::DATA`] if one is wrong.
@@ -272,8 +280,9 @@ pub fn check(header: &[u8], index_crc: impl FnOnce() -> u32, trailer: &[u8]) -> 
     }
 }
 
-/// The checksum of an index, with zeros for its [`Binding`]. The bytes behind its header come first, then the header: so when offsets are appended, it can be computed from
-/// the checksum of the old offsets.
+/// The checksum of an index, with zeros for its [`Binding`]. The bytes behind its header come
+/// first, then the header: so when offsets are appended, it can be computed from the checksum of
+/// the old offsets.
 pub fn of_index(bytes: &[u8]) -> u32 {
     match bytes.split_first_chunk() {
         Some((header, behind)) => of_index_parts(header, crc32c(behind)),
@@ -286,7 +295,8 @@ pub fn of_index_parts(header: &[u8; EXTENDED_HEADER_LENGTH], behind_crc: u32) ->
     extended(behind_crc, &Binding::without(*header))
 }
 
-/// The checksum of bytes after eight of them were replaced, from the one before. `behind` is the number of bytes behind these eight.
+/// The checksum of bytes after eight of them were replaced, from the one before. `behind` is the
+/// number of bytes behind these eight.
 pub fn replace_eight(crc: u32, old: [u8; 8], new: [u8; 8], behind: usize) -> u32 {
     let difference = (u64::from_le_bytes(old) ^ u64::from_le_bytes(new)).to_le_bytes();
     crc ^ shifted(crc32c(&difference) ^ crc32c(&[0; 8]), behind)

@@ -20,14 +20,17 @@ struct Tail {
 enum Taken {
     /// So many bytes at this position, with the tail.
     Place(u64, u64),
-    /// So many bytes of the tail of the chunk at this position: where the chunk ended before, and the number.
+    /// So many bytes of the tail of the chunk at this position: where the chunk ended before, and
+    /// the number.
     Tail(u64, u64, u64),
 }
 
-/// The free bytes between the header and the index of a frame. Positions and lengths are in bytes; positions count from the end of the header.
+/// The free bytes between the header and the index of a frame. Positions and lengths are in bytes;
+/// positions count from the end of the header.
 ///
-/// A change takes what it needs with [`FreeList::alloc_with_tail`] and [`FreeList::grow`], and ends with [`FreeList::commit`] or
-/// [`FreeList::roll_back`]. These and [`FreeList::free`] cannot fail: what they have no memory to list stays unused.
+/// A change takes what it needs with [`FreeList::alloc_with_tail`] and [`FreeList::grow`], and ends
+/// with [`FreeList::commit`] or [`FreeList::roll_back`]. These and [`FreeList::free`] cannot fail:
+/// what they have no memory to list stays unused.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FreeList {
     /// The end of the last chunk.
@@ -40,7 +43,8 @@ pub struct FreeList {
     lengths: Sorted<(u64, u64)>,
     /// The tails of chunks.
     tails: Sorted<Tail>,
-    /// Whether freed bytes are not used again, because chunks share bytes or it is not known where chunks lie.
+    /// Whether freed bytes are not used again, because chunks share bytes or it is not known where
+    /// chunks lie.
     fixed: bool,
     /// What was taken since the last commit.
     taken: TryVec<Taken>,
@@ -58,7 +62,8 @@ impl FreeList {
         taken: TryVec::new(),
     };
 
-    /// A list in which chunks occupy all bytes up to `end`. Their places are not known, so none of these bytes become free.
+    /// A list in which chunks occupy all bytes up to `end`. Their places are not known, so none of
+    /// these bytes become free.
     pub fn opaque(end: u64) -> Self {
         Self {
             end,
@@ -118,7 +123,8 @@ impl FreeList {
         self.fixed
     }
 
-    /// The position of the first free byte before [`Self::end`], if there is one: in a hole, or behind a chunk.
+    /// The position of the first free byte before [`Self::end`], if there is one: in a hole, or
+    /// behind a chunk.
     pub fn first(&self) -> Option<u64> {
         let hole = self.holes.first().map(|(pos, _)| pos);
         let tail = self.tails.first().map(|tail| tail.end);
@@ -177,7 +183,8 @@ impl FreeList {
         self.tail_of(pos).map_or(0, |tail| tail.free)
     }
 
-    /// Finds `len` free bytes before `limit`: in the smallest hole that is large enough, otherwise at the end. Returns their position.
+    /// Finds `len` free bytes before `limit`: in the smallest hole that is large enough, otherwise
+    /// at the end. Returns their position.
     pub fn find(&self, len: u64, limit: u64) -> Option<u64> {
         if let Some((_, pos)) = self.lengths.first_from((len, 0)) {
             return Some(pos);
@@ -186,8 +193,8 @@ impl FreeList {
         (end <= limit).then_some(self.end)
     }
 
-    /// Takes the bytes at `pos`, where [`Self::find`] has found so many free ones, for a chunk of `len` bytes and `tail` more that are kept free
-    /// for it alone.
+    /// Takes the bytes at `pos`, where [`Self::find`] has found so many free ones, for a chunk of
+    /// `len` bytes and `tail` more that are kept free for it alone.
     ///
     /// # Errors
     /// [`oxiblosc_base::Error::MEMORY_ALLOC`]; then nothing is taken.
@@ -208,7 +215,8 @@ impl FreeList {
         Ok(())
     }
 
-    /// Lets the chunk at `pos`, which has `len` bytes, grow by `more` bytes. Returns whether there are so many free bytes.
+    /// Lets the chunk at `pos`, which has `len` bytes, grow by `more` bytes. Returns whether there
+    /// are so many free bytes.
     ///
     /// # Errors
     /// [`oxiblosc_base::Error::MEMORY_ALLOC`]; then it has not grown.

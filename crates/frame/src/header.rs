@@ -1,6 +1,7 @@
 //! The header of a frame, contiguous or sparse: sizes, parameters and fixed-length metalayers.
 //!
-//! See the contiguous frame format document, "Header". Positions below count from the start of the frame.
+//! See the contiguous frame format document, "Header". Positions below count from the start of the
+//! frame.
 
 mod fields;
 
@@ -21,9 +22,11 @@ const USUAL_LEN: usize = 256;
 pub const MAX_METALAYERS: usize = 16;
 /// The highest version of the format that is known.
 const MAX_VERSION: u8 = 3;
-/// The version of frames that need nothing newer: their chunks have one size, and no blocks of variable length.
+/// The version of frames that need nothing newer: their chunks have one size, and no blocks of
+/// variable length.
 const VERSION_REGULAR: u8 = 2;
-/// Position of a byte that the format does not use. [`fingerprint`](crate::fingerprint) marks headers with it.
+/// Position of a byte that the format does not use. [`fingerprint`](crate::fingerprint) marks
+/// headers with it.
 pub const MARK: usize = fields::filter::UNUSED;
 /// Position of the magic.
 pub const MAGIC_POS: usize = fields::MAGIC.at;
@@ -55,7 +58,8 @@ pub struct Header {
     pub kind: FrameKind,
     /// Uncompressed bytes of all chunks.
     pub nbytes: i64,
-    /// Uncompressed bytes of each chunk but the last, which may be shorter; -1 if there is no chunk yet, 0 if they differ.
+    /// Uncompressed bytes of each chunk but the last, which may be shorter; -1 if there is no chunk
+    /// yet, 0 if they differ.
     pub chunksize: i32,
     /// How chunks are compressed.
     pub parameters: Parameters,
@@ -78,7 +82,8 @@ pub struct Extent {
     pub header_len: u32,
     /// Bytes of the frame, from its header to the end of its trailer.
     pub frame_len: u64,
-    /// In a contiguous frame, the bytes between header and index; in a sparse one, the bytes of all chunks.
+    /// In a contiguous frame, the bytes between header and index; in a sparse one, the bytes of all
+    /// chunks.
     pub cbytes: u64,
 }
 
@@ -86,7 +91,8 @@ impl Extent {
     /// Reads the sizes from the first bytes of a frame, and checks them against each other.
     ///
     /// # Errors
-    /// [`Error::READ_BUFFER`] if `front` has fewer than [`MIN_LEN`] bytes; [`Error::INVALID_HEADER`].
+    /// [`Error::READ_BUFFER`] if `front` has fewer than [`MIN_LEN`] bytes;
+    /// [`Error::INVALID_HEADER`].
     pub fn parse(front: &[u8]) -> Result<Self> {
         if front.len() < MIN_LEN {
             return Err(Error::READ_BUFFER);
@@ -125,8 +131,8 @@ impl Header {
     /// Parses a header. `bytes` may be longer than the header.
     ///
     /// # Errors
-    /// [`Error::READ_BUFFER`] if `bytes` are shorter than the header; [`Error::VERSION_SUPPORT`]; [`Error::FRAME_TYPE`];
-    /// [`Error::INVALID_HEADER`]; those of [`meta::read`].
+    /// [`Error::READ_BUFFER`] if `bytes` are shorter than the header; [`Error::VERSION_SUPPORT`];
+    /// [`Error::FRAME_TYPE`]; [`Error::INVALID_HEADER`]; those of [`meta::read`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let extent = Extent::parse(bytes)?;
         let bytes = bytes
@@ -189,17 +195,18 @@ impl Header {
         }
     }
 
-    /// Whether an index or trailer with this error is passed over: in a frame without data the reference may leave either wrong. A lack of
-    /// memory says nothing about them.
+    /// Whether an index or trailer with this error is passed over: in a frame without data the
+    /// reference may leave either wrong. A lack of memory says nothing about them.
     pub fn tolerates(&self, error: Error) -> bool {
         self.nbytes <= 0 && error != Error::MEMORY_ALLOC
     }
 
-    /// The header as bytes; [`set_extent`] fills in the sizes. `metalayers` are written instead of those in `self`, so
-    /// that the caller need not copy them into it.
+    /// The header as bytes; [`set_extent`] fills in the sizes. `metalayers` are written instead of
+    /// those in `self`, so that the caller need not copy them into it.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for more than [`MAX_METALAYERS`] or a header of 2 GiB; those of [`meta::write`].
+    /// [`Error::INVALID_PARAM`] for more than [`MAX_METALAYERS`] or a header of 2 GiB; those of
+    /// [`meta::write`].
     pub fn encode(&self, metalayers: &[meta::MetalayerRef]) -> Result<TryVec<u8>> {
         if metalayers.len() > MAX_METALAYERS {
             return Err(Error::INVALID_PARAM);
@@ -255,7 +262,8 @@ impl Header {
     }
 }
 
-/// Writes the length of the frame and the size that [`Extent::cbytes`] describes into a header from [`Header::encode`].
+/// Writes the length of the frame and the size that [`Extent::cbytes`] describes into a header from
+/// [`Header::encode`].
 pub fn set_extent(header: &mut [u8], frame_len: u64, cbytes: u64) {
     fields::FRAME_LEN.put(header, &frame_len.to_be_bytes());
     fields::CBYTES.put(header, &cbytes.to_be_bytes());

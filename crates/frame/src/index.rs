@@ -19,14 +19,17 @@ use oxiblosc_codecs::Codec;
 
 /// The block size of an index that this library writes.
 const BLOCKSIZE: usize = 16 << 10;
-/// The highest compression ratio of an index. Every writer uses blocks of 16 KB, which no codec compresses to less than 16 bytes. Only a
-/// malicious file exceeds this ratio, to keep its reader busy.
+/// The highest compression ratio of an index. Every writer uses blocks of 16 KB, which no codec
+/// compresses to less than 16 bytes. Only a malicious file exceeds this ratio, to keep its reader
+/// busy.
 const MAX_RATIO: usize = 1 << 10;
 
-/// Bytes of memory that the offsets of a frame of `frame_len` bytes may occupy, as a list and as runs.
+/// Bytes of memory that the offsets of a frame of `frame_len` bytes may occupy, as a list and as
+/// runs.
 ///
-/// In a contiguous frame, offsets need little memory compared with the chunks. For a directory more is allowed: `frame_len` is only the size
-/// of the file with the index, and there may be millions of other files, numbered in any order.
+/// In a contiguous frame, offsets need little memory compared with the chunks. For a directory more
+/// is allowed: `frame_len` is only the size of the file with the index, and there may be millions
+/// of other files, numbered in any order.
 fn max_memory(kind: FrameKind, frame_len: u64) -> (usize, usize) {
     let frame_len = usize::try_from(frame_len).unwrap_or(usize::MAX);
     let times = match kind {
@@ -100,12 +103,14 @@ impl OffsetsBuilder {
 }
 
 impl Offsets {
-    /// Reads an index. The frame has `frame_len` bytes; in a directory, these are the bytes of the file with the index. `count` is the
-    /// number of chunks according to the frame's header, if that has it: while another process appends, a stored index may have more
-    /// offsets, which are left out.
+    /// Reads an index. The frame has `frame_len` bytes; in a directory, these are the bytes of the
+    /// file with the index. `count` is the number of chunks according to the frame's header, if
+    /// that has it: while another process appends, a stored index may have more offsets, which are
+    /// left out.
     ///
     /// # Errors
-    /// Those of a damaged chunk; [`Error::MEMORY_ALLOC`], also if the offsets need much more memory than is usual for such a frame.
+    /// Those of a damaged chunk; [`Error::MEMORY_ALLOC`], also if the offsets need much more memory
+    /// than is usual for such a frame.
     pub fn decode(
         bytes: &[u8],
         count: Option<usize>,
@@ -113,7 +118,8 @@ impl Offsets {
         frame_len: u64,
     ) -> Result<Self> {
         let header = ChunkHeader::parse(bytes)?;
-        // BloscLZ, with which indexes are compressed, has no dictionaries: the flag has no meaning there.
+        // BloscLZ, with which indexes are compressed, has no dictionaries: the flag has no meaning
+        // there.
         let takes_dict = || Codec::from_format(header.flags >> 5).is_none_or(Codec::supports_dict);
         let plain = header.blosc2_flags & flags2::USE_DICT == 0 || !takes_dict();
         let numbers = header.nbytes.is_multiple_of(WIDTH) && usize::from(header.typesize) == WIDTH;
@@ -217,8 +223,9 @@ impl Offsets {
     }
 }
 
-/// The same index as of a list of the offsets, but each block of one repeated offset is compressed only once, so that it takes time and memory for
-/// what is there. None if the blocks that differ do not compress.
+/// The same index as of a list of the offsets, but each block of one repeated offset is compressed
+/// only once, so that it takes time and memory for what is there. None if the blocks that differ do
+/// not compress.
 fn encode_runs(runs: &Runs) -> Result<Option<TryVec<u8>>> {
     let params = params(runs.len() * WIDTH);
     let per_block = params.blocksize / WIDTH;
@@ -288,7 +295,8 @@ fn each_block(chunk: &Chunk, mut take: impl FnMut(&[u8]) -> Result<()>) -> Resul
         .cbytes
         .saturating_mul(MAX_RATIO)
         .saturating_add(BASE_BUDGET);
-    // Writers use blocks of 16 KB. A much larger one is decoded only if the index has a proportionate number of bytes.
+    // Writers use blocks of 16 KB. A much larger one is decoded only if the index has a
+    // proportionate number of bytes.
     let most_block = header
         .cbytes
         .saturating_mul(4)

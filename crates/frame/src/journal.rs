@@ -1,13 +1,15 @@
 //! The undo record of a change under way, behind the end of a frame's file.
 //!
-//! A change first writes new bytes into free space, and behind all that a record of the bytes that it is about to overwrite. Then it
-//! overwrites them. Finally it truncates the file to the new length of the frame, which removes the record: this is the commit. As long as
-//! the file has a complete record, the frame is still as before the change, and a handle that finds the record reads the old bytes
-//! ([`overlay`]) or restores them ([`roll_back`]). Between two changes a file ends where its frame ends. Other readers of the format ignore
-//! what is behind a frame.
+//! A change first writes new bytes into free space, and behind all that a record of the bytes that
+//! it is about to overwrite. Then it overwrites them. Finally it truncates the file to the new
+//! length of the frame, which removes the record: this is the commit. As long as the file has a
+//! complete record, the frame is still as before the change, and a handle that finds the record
+//! reads the old bytes ([`overlay`]) or restores them ([`roll_back`]). Between two changes a file
+//! ends where its frame ends. Other readers of the format ignore what is behind a frame.
 //!
-//! A record belongs to one frame. It begins where that frame ends before or after the change, whichever is further. It has the position of
-//! the frame, its lengths before and after, and a hash of its header before; and its patches lie within the old frame.
+//! A record belongs to one frame. It begins where that frame ends before or after the change,
+//! whichever is further. It has the position of the frame, its lengths before and after, and a hash
+//! of its header before; and its patches lie within the old frame.
 
 mod record;
 
@@ -46,7 +48,8 @@ pub fn overlay(patches: &[Patch], pos: u64, bytes: &mut [u8]) {
     }
 }
 
-/// The patches of a record in a file that is only read. They are valid as long as the record is there.
+/// The patches of a record in a file that is only read. They are valid as long as the record is
+/// there.
 pub struct Overlay {
     /// The old bytes, as in [`Record::patches`].
     pub patches: TryVec<Patch>,
@@ -85,7 +88,8 @@ fn read_end(file: &dyn Storage, size: u64) -> Result<[u8; END]> {
     Ok(end)
 }
 
-/// Reads `len` bytes of a file. Callers have checked that it is so long, as memory is allocated for them.
+/// Reads `len` bytes of a file. Callers have checked that it is so long, as memory is allocated for
+/// them.
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`], and those of reading.
@@ -96,8 +100,8 @@ fn read(file: &dyn Storage, pos: u64, len: usize) -> Result<TryVec<u8>> {
 }
 
 impl Record {
-    /// The record at the end of a file of `size` bytes, if there is one that is valid and belongs to the frame at `base`. Without `base` it may
-    /// belong to any frame.
+    /// The record at the end of a file of `size` bytes, if there is one that is valid and belongs
+    /// to the frame at `base`. Without `base` it may belong to any frame.
     ///
     /// # Errors
     /// [`oxiblosc_base::Error::MEMORY_ALLOC`], and those of reading.
@@ -134,8 +138,9 @@ impl Record {
         Ok(record.is_valid_in(file, size)?.then_some(record))
     }
 
-    /// Whether the record was written for the frame in the file of `size` bytes: each byte of the frame's header is as it was before the change or
-    /// as it is after it, and all patches lie in the frame.
+    /// Whether the record was written for the frame in the file of `size` bytes: each byte of the
+    /// frame's header is as it was before the change or as it is after it, and all patches lie in
+    /// the frame.
     fn is_valid_in(&self, file: &dyn Storage, size: u64) -> Result<bool> {
         let mut end = 0;
         for patch in &self.patches {
@@ -169,8 +174,9 @@ impl Record {
         Ok(known && (0..now.len()).all(written) && !self.is_in_a_frame(file, size)?)
     }
 
-    /// Whether another frame, perhaps an uncommitted one, begins where this one ends. Then what looks like a record is a part of that frame,
-    /// as this library does not change a frame that has another one behind it.
+    /// Whether another frame, perhaps an uncommitted one, begins where this one ends. Then what
+    /// looks like a record is a part of that frame, as this library does not change a frame that
+    /// has another one behind it.
     fn is_in_a_frame(&self, file: &dyn Storage, size: u64) -> Result<bool> {
         let mut front = [0; super::header::MIN_LEN];
         let pos = self.base + self.old_len;
@@ -184,12 +190,14 @@ impl Record {
     }
 }
 
-/// Rolls back a change that was not committed, if the file has its record: restores the frame at `base`, or any if that is none, as it was
-/// before the change. Returns whether it did. The caller has locked the file against changes. The record may be that of a change which goes on,
-/// by a process that has got another kind of lock; so every kind is taken here.
+/// Rolls back a change that was not committed, if the file has its record: restores the frame at
+/// `base`, or any if that is none, as it was before the change. Returns whether it did. The caller
+/// has locked the file against changes. The record may be that of a change which goes on, by a
+/// process that has got another kind of lock; so every kind is taken here.
 ///
 /// # Errors
-/// [`Error::LOCK`] if not all kinds of locks can be had; those of reading and writing. Then the record stays.
+/// [`Error::LOCK`] if not all kinds of locks can be had; those of reading and writing. Then the
+/// record stays.
 pub fn roll_back(file: &dyn Storage, base: Option<u64>, durable: bool) -> Result<bool> {
     let find = || Record::find(file, file.size()?, base);
     if find()?.is_none() {

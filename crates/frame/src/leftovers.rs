@@ -1,8 +1,10 @@
 //! Tells what is behind a frame: another frame, or leftovers of a process that died.
 //!
-//! While this library changes a frame, it writes nothing behind its end that looks like the magic of a frame or a record, before the file has
-//! the complete record of the change. Chunks with such a magic are held back until then, and records with one are masked. A frame
-//! that is appended to others gets its magic last. So a magic behind a frame is that of another frame, and all other bytes are leftovers.
+//! While this library changes a frame, it writes nothing behind its end that looks like the magic
+//! of a frame or a record, before the file has the complete record of the change. Chunks with such
+//! a magic are held back until then, and records with one are masked. A frame that is appended to
+//! others gets its magic last. So a magic behind a frame is that of another frame, and all other
+//! bytes are leftovers.
 
 use super::header::{Extent, Header, MAGIC_POS, MIN_LEN};
 use oxiblosc_base::Result;
@@ -86,8 +88,8 @@ fn stems(bytes: &[u8]) -> Option<Range<usize>> {
     Some(all)
 }
 
-/// The range from the start of the first stem in parts to the end of the last. The parts are in ascending order; a stem may lie in
-/// several that are adjacent.
+/// The range from the start of the first stem in parts to the end of the last. The parts are in
+/// ascending order; a stem may lie in several that are adjacent.
 fn stems_in(parts: &[FileWrite]) -> Option<Range<u64>> {
     let mut all: Option<Range<u64>> = None;
     let mut note = |pos: u64, found: Option<Range<usize>>| {
@@ -96,7 +98,8 @@ fn stems_in(parts: &[FileWrite]) -> Option<Range<u64>> {
         let known = all.take().unwrap_or(start..end);
         all = Some(known.start.min(start)..known.end.max(end));
     };
-    // The last bytes before a part, in which a stem may begin that ends in the part, and then the first bytes of the part.
+    // The last bytes before a part, in which a stem may begin that ends in the part, and then the
+    // first bytes of the part.
     let (mut before, mut have, mut end) = ([0; 2 * OVERLAP], 0, 0);
     for (pos, bytes) in parts {
         if *pos != end {
@@ -133,7 +136,8 @@ pub struct DeferredWrites<'a> {
     pub rest: TryVec<FileWrite<'a>>,
 }
 
-/// Removes from `parts`, and returns, the bytes behind `end` that could be taken for the start of a frame or a record.
+/// Removes from `parts`, and returns, the bytes behind `end` that could be taken for the start of a
+/// frame or a record.
 ///
 /// # Errors
 /// [`oxiblosc_base::Error::MEMORY_ALLOC`].
@@ -168,8 +172,8 @@ pub fn hold_back<'a>(parts: &mut TryVec<FileWrite<'a>>, end: u64) -> Result<Defe
     Ok(held)
 }
 
-/// Whether a frame begins in a file of `size` bytes at `start`, where another one ends, or behind it. Everything is searched but the bytes of
-/// frames whose append was not committed.
+/// Whether a frame begins in a file of `size` bytes at `start`, where another one ends, or behind
+/// it. Everything is searched but the bytes of frames whose append was not committed.
 ///
 /// # Errors
 /// [`oxiblosc_base::Error::MEMORY_ALLOC`], and those of reading.
@@ -193,7 +197,8 @@ pub fn has_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
             let pos = at + front as u64;
             if let Some(len) = uncommitted(&bytes[front..], size - pos) {
                 next = next.max(pos + len);
-                // The search goes on behind that frame in the same piece, so that no bytes are read twice.
+                // The search goes on behind that frame in the same piece, so that no bytes are read
+                // twice.
                 let end = front as u64 + len;
                 if end >= bytes.len() as u64 {
                     break;
@@ -209,7 +214,8 @@ pub fn has_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
     Ok(false)
 }
 
-/// The length of the uncommitted frame that begins with these bytes, if one does. The file has `size` bytes from there on.
+/// The length of the uncommitted frame that begins with these bytes, if one does. The file has
+/// `size` bytes from there on.
 fn uncommitted(front: &[u8], size: u64) -> Option<u64> {
     if !Header::is_uncommitted(front) {
         return None;

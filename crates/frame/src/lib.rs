@@ -1,12 +1,14 @@
 //! Frames: chunks with an index, parameters and metalayers, in a buffer, a file or a directory.
 //!
 //! From the bottom up:
-//! - [`meta`], [`header`], [`parameters`], [`trailer`], [`offsets`]: the parts of the format, each parsed once into a checked type
+//! - [`meta`], [`header`], [`parameters`], [`trailer`], [`offsets`]: the parts of the format, each
+//!   parsed once into a checked type
 //! - [`runs`]: very many offsets in little memory
 //! - [`change`]: what can be done to the chunks
 //! - [`fingerprint`]: checksums of these parts
 //! - [`binding`]: a checksum of which chunk is where
-//! - [`free_list`], [`journal`], `leftovers`: what makes changes of files cheap, and safe against being killed
+//! - [`free_list`], [`journal`], `leftovers`: what makes changes of files cheap, and safe against
+//!   being killed
 //! - [`memory`]: a contiguous frame in a buffer
 //! - [`disk`]: a frame in a file or a directory
 //! - [`container`]: several frames in one file, one behind the other

@@ -1,7 +1,7 @@
 //! A contiguous frame in a buffer.
 //!
-//! Header and chunks are always in the buffer. Index and trailer are written behind them only when the whole frame is needed, so that the
-//! cost of an append is that of its chunk.
+//! Header and chunks are always in the buffer. Index and trailer are written behind them only when
+//! the whole frame is needed, so that the cost of an append is that of its chunk.
 
 mod changes;
 mod parse;
@@ -32,19 +32,21 @@ pub struct Memory {
     trailer: TryVec<u8>,
     /// Whether index and trailer are in the buffer.
     whole: bool,
-    /// Whether there may be free bytes, between chunks or between the blocks of changed ones, that [`Self::whole`] removes.
+    /// Whether there may be free bytes, between chunks or between the blocks of changed ones, that
+    /// [`Self::whole`] removes.
     loose: bool,
     /// Whether the whole frame has [checksums](super::fingerprint).
     checksums: ChecksumScope,
-    /// What [binds](super::binding) the chunks to their places, as the index had it before the first
-    /// change; none if it is unknown.
+    /// What [binds](super::binding) the chunks to their places, as the index had it before the
+    /// first change; none if it is unknown.
     binding: Option<Binding>,
     /// What bound them in truth then, once there was a change.
     bound: Option<Binding>,
     /// Which parts of the chunks were checked since they came into the buffer.
     checked: CheckedChunks,
-    /// The places of chunks that share bytes with others, in ascending order; none if that was not looked for yet. No change makes chunks share
-    /// bytes, but the index of a frame that was opened may.
+    /// The places of chunks that share bytes with others, in ascending order; none if that was not
+    /// looked for yet. No change makes chunks share bytes, but the index of a frame that was opened
+    /// may.
     shared: Option<TryVec<i64>>,
 }
 
@@ -71,7 +73,8 @@ impl Memory {
         })
     }
 
-    /// The frame in a buffer, which is used in place. A borrowed buffer is copied before it is changed.
+    /// The frame in a buffer, which is used in place. A borrowed buffer is copied before it is
+    /// changed.
     ///
     /// # Errors
     /// Those of a damaged frame; [`Error::FRAME_TYPE`] for a sparse one; [`Error::MEMORY_ALLOC`].
@@ -115,7 +118,8 @@ impl Memory {
         self.change_checksums(self.checksums.wanted(checksums))
     }
 
-    /// Makes the whole frame record where each chunk is, and, if `all`, that every chunk has checksums.
+    /// Makes the whole frame record where each chunk is, and, if `all`, that every chunk has
+    /// checksums.
     ///
     /// # Errors
     /// As for [`Self::set_checksums`].
@@ -180,7 +184,8 @@ impl Memory {
         own.start < other.end && other.start < own.end
     }
 
-    /// Makes [`Self::whole`] remove free bytes: those of removed chunks, and those between the blocks of others.
+    /// Makes [`Self::whole`] remove free bytes: those of removed chunks, and those between the
+    /// blocks of others.
     pub fn loosen(&mut self) {
         self.loose = true;
     }
@@ -235,16 +240,19 @@ impl Memory {
 
     fn checked(&self, nchunk: usize, header: &ChunkHeader) -> Checked<'_> {
         let nchunks = self.offsets.len();
-        // A small frame may claim very many chunks. Memory for all of them would be out of proportion.
+        // A small frame may claim very many chunks. Memory for all of them would be out of
+        // proportion.
         let bounded = nchunks <= self.data_len / EXTENDED_HEADER_LENGTH;
-        // A borrowed buffer may be a map of a file. Its pages may be read from the disk again, and be damaged then.
+        // A borrowed buffer may be a map of a file. Its pages may be read from the disk again, and
+        // be damaged then.
         match header.has_checksums() && bounded && self.bytes.borrowed().is_none() {
             true => self.checked.chunk(nchunk, nchunks),
             false => Checked::NEVER,
         }
     }
 
-    /// Whether chunk `nchunk` can be changed in place: it has bytes, and shares none with another chunk.
+    /// Whether chunk `nchunk` can be changed in place: it has bytes, and shares none with another
+    /// chunk.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
@@ -261,7 +269,8 @@ impl Memory {
         Ok(!is_shared)
     }
 
-    /// The places of chunks that share bytes with others, in ascending order. Chunks that cannot be read are taken to be as short as possible.
+    /// The places of chunks that share bytes with others, in ascending order. Chunks that cannot be
+    /// read are taken to be as short as possible.
     fn find_shared(&self) -> Result<TryVec<i64>> {
         let mut shared = TryVec::new();
         if let Offsets::Repeated { offset, count } = self.offsets {
@@ -300,16 +309,18 @@ impl Memory {
         Ok(shared)
     }
 
-    /// Forgets where chunks share bytes, after a change that may have moved them. That none do stays known.
+    /// Forgets where chunks share bytes, after a change that may have moved them. That none do
+    /// stays known.
     fn forget_shared(&mut self) {
         self.shared.take_if(|shared| !shared.is_empty());
     }
 
-    /// The bytes of chunk `nchunk`, to be changed in place. The caller must leave a valid chunk of the same length with correct checksums, as it
-    /// is not checked again.
+    /// The bytes of chunk `nchunk`, to be changed in place. The caller must leave a valid chunk of
+    /// the same length with correct checksums, as it is not checked again.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for a chunk without bytes; those of [`Self::find`]; [`Error::MEMORY_ALLOC`].
+    /// [`Error::INVALID_PARAM`] for a chunk without bytes; those of [`Self::find`];
+    /// [`Error::MEMORY_ALLOC`].
     pub fn chunk_mut(&mut self, nchunk: usize) -> Result<&mut [u8]> {
         let ChunkPlace::At(place) = self.offsets.place(nchunk)? else {
             return Err(Error::INVALID_PARAM);
@@ -396,7 +407,8 @@ impl Memory {
         if self.loose {
             match self.pack() {
                 Err(error) if error == Error::MEMORY_ALLOC => return Err(error),
-                // A frame with damaged chunks, chunks that share bytes, or very many chunks stays as it is.
+                // A frame with damaged chunks, chunks that share bytes, or very many chunks stays
+                // as it is.
                 Ok(()) | Err(_) => self.loose = false,
             }
         }

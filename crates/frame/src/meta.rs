@@ -1,4 +1,5 @@
-//! Metalayers as they are stored in header and trailer: a map from names to offsets, then the contents.
+//! Metalayers as they are stored in header and trailer: a map from names to offsets, then the
+//! contents.
 //!
 //! See the contiguous frame format document, "Header" and "Trailer".
 
@@ -24,15 +25,16 @@ pub struct Metalayer {
 /// A borrowed metalayer: name and content.
 pub type MetalayerRef<'a> = (&'a [u8], &'a [u8]);
 
-/// Bytes before the name of the first metalayer: the marker of an array, the size of the map with its marker, the marker of
-/// the map, and the number of its keys.
+/// Bytes before the name of the first metalayer: the marker of an array, the size of the map with
+/// its marker, the marker of the map, and the number of its keys.
 const MAP_START: usize = 1 + 3 + 1 + 2;
 
-/// Appends metalayers to `out`. Offsets of contents count from the start of `out`. The size of the map does not include its
-/// first `base` bytes, which are 0 in a header and 1 in a trailer.
+/// Appends metalayers to `out`. Offsets of contents count from the start of `out`. The size of the
+/// map does not include its first `base` bytes, which are 0 in a header and 1 in a trailer.
 ///
 /// # Errors
-/// [`Error::FAILURE`] if a name is too long, or there are too many metalayers or bytes for the format; [`Error::MEMORY_ALLOC`].
+/// [`Error::FAILURE`] if a name is too long, or there are too many metalayers or bytes for the
+/// format; [`Error::MEMORY_ALLOC`].
 pub fn write(metalayers: &[MetalayerRef], base: usize, out: &mut TryVec<u8>) -> Result<()> {
     let count = u16::try_from(metalayers.len()).map_err(|_| Error::FAILURE)?;
     let start = out.len();
@@ -77,11 +79,13 @@ fn take<'a>(bytes: &'a [u8], at: &mut usize, len: usize) -> Result<&'a [u8]> {
     Ok(part)
 }
 
-/// Reads the metalayers of a header or trailer; `bytes` are all of it, and the metalayers begin at `start`.
+/// Reads the metalayers of a header or trailer; `bytes` are all of it, and the metalayers begin at
+/// `start`.
 ///
 /// # Errors
-/// [`Error::READ_BUFFER`] if a part lies outside of `bytes`; [`Error::DATA`] if the format is wrong, there are more than `max`
-/// metalayers, or the contents together are longer than `bytes`; [`Error::MEMORY_ALLOC`].
+/// [`Error::READ_BUFFER`] if a part lies outside of `bytes`; [`Error::DATA`] if the format is
+/// wrong, there are more than `max` metalayers, or the contents together are longer than `bytes`;
+/// [`Error::MEMORY_ALLOC`].
 pub fn read(bytes: &[u8], start: usize, max: usize) -> Result<TryVec<Metalayer>> {
     let mut at = start + MAP_START - 3;
     if take(bytes, &mut at, 1)?[0] != msgpack::MAP16 {
@@ -93,7 +97,8 @@ pub fn read(bytes: &[u8], start: usize, max: usize) -> Result<TryVec<Metalayer>>
         return Err(Error::DATA);
     }
     let mut metalayers = TryVec::new();
-    // Contents must not share bytes. Otherwise a short trailer could have thousands of long metalayers.
+    // Contents must not share bytes. Otherwise a short trailer could have thousands of long
+    // metalayers.
     let mut left = bytes.len();
     for _ in 0..count {
         let mark = take(bytes, &mut at, 1)?[0];
@@ -159,7 +164,8 @@ mod tests {
             assert_eq!(read(&out, 87, 16).unwrap(), layers[..count]);
             assert_eq!(read(&out, 87, 0).is_err(), count > 0);
             for cut in (0..out.len()).step_by(if cfg!(miri) { 211 } else { 1 }) {
-                // Every content is reached by an offset, so a shorter buffer cannot give all of them.
+                // Every content is reached by an offset, so a shorter buffer cannot give all of
+                // them.
                 let cut_short = read(&out[..cut], 87, 16);
                 assert!(cut_short.is_err() || count == 0, "{cut}");
             }

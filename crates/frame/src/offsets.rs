@@ -1,7 +1,8 @@
 //! The offsets of a frame: where each chunk is.
 //!
-//! The index is a chunk of 64-bit little-endian offsets. A negative one stands for a chunk of special values without bytes; its
-//! highest byte has their kind. See the contiguous frame format document, "Chunks".
+//! The index is a chunk of 64-bit little-endian offsets. A negative one stands for a chunk of
+//! special values without bytes; its highest byte has their kind. See the contiguous frame format
+//! document, "Chunks".
 
 use super::header::{Extent, FrameKind};
 use super::runs::{Runs, Span, Spans};
@@ -14,7 +15,8 @@ use std::slice;
 pub const WIDTH: usize = 8;
 /// The most chunks of a frame: their offsets must fit into a chunk.
 pub const MAX_CHUNKS: usize = MAX_BUFFERSIZE as usize / WIDTH;
-/// The most offsets in another form than a list that a change turns into one, unless the chunks have as many bytes.
+/// The most offsets in another form than a list that a change turns into one, unless the chunks
+/// have as many bytes.
 pub(super) const MAX_LISTED: usize = 1 << 23;
 /// Bytes of memory and of work that an index may cost, however small its frame is.
 pub(super) const BASE_BUDGET: usize = 4 << 20;
@@ -22,7 +24,8 @@ pub(super) const BASE_BUDGET: usize = 4 << 20;
 /// Where a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkPlace {
-    /// In a contiguous frame, so many bytes behind the header; in a sparse one, in the file with this number.
+    /// In a contiguous frame, so many bytes behind the header; in a sparse one, in the file with
+    /// this number.
     At(u64),
     /// Nowhere: it has no bytes, as all of its items are the same.
     Special(Special),
@@ -47,7 +50,8 @@ impl ChunkPlace {
         }
     }
 
-    /// The offset that stands for the place. Special values must be zeros, NaNs or uninitialised: see [`special_of`].
+    /// The offset that stands for the place. Special values must be zeros, NaNs or uninitialised:
+    /// see [`special_of`].
     pub fn to_offset(self) -> i64 {
         let kind = match self {
             Self::At(offset) => return offset as i64,
@@ -59,7 +63,8 @@ impl ChunkPlace {
     }
 }
 
-/// The kind of special values in a chunk that needs no bytes in the frame, since its offset has the kind. None for other chunks.
+/// The kind of special values in a chunk that needs no bytes in the frame, since its offset has the
+/// kind. None for other chunks.
 pub fn special_of(header: &ChunkHeader) -> Option<Special> {
     let kind = header.special();
     matches!(kind, Special::Zero | Special::Nan | Special::Uninit).then_some(kind)
@@ -162,13 +167,15 @@ impl Offsets {
         self.iter_over(usize::MAX, false)
     }
 
-    /// The offsets of chunks with bytes, in the order of the chunks. That of [`Self::Repeated`] is returned once.
+    /// The offsets of chunks with bytes, in the order of the chunks. That of [`Self::Repeated`] is
+    /// returned once.
     pub fn places(&self) -> impl Iterator<Item = u64> + '_ {
         self.iter_over(1, true)
             .filter_map(|offset| u64::try_from(offset).ok())
     }
 
-    /// The places of all chunks with bytes, in ascending order. A place that several chunks share is there several times.
+    /// The places of all chunks with bytes, in ascending order. A place that several chunks share
+    /// is there several times.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
@@ -196,7 +203,8 @@ impl Offsets {
         Ok(places)
     }
 
-    /// The offsets; that of [`Self::Repeated`] at most `most` times. With `only_real`, runs of special chunks are left out.
+    /// The offsets; that of [`Self::Repeated`] at most `most` times. With `only_real`, runs of
+    /// special chunks are left out.
     fn iter_over(&self, most: usize, only_real: bool) -> Iter<'_> {
         let nothing = Span {
             first: 0,
@@ -245,8 +253,8 @@ impl Offsets {
         }
     }
 
-    /// Checks the offsets of a frame against its sizes: the chunks must fit between header and index. In a sparse frame, no two
-    /// chunks may have the same file.
+    /// Checks the offsets of a frame against its sizes: the chunks must fit between header and
+    /// index. In a sparse frame, no two chunks may have the same file.
     ///
     /// # Errors
     /// [`Error::INVALID_HEADER`] if the check fails; [`Error::MEMORY_ALLOC`].
@@ -316,7 +324,8 @@ impl Offsets {
         }
     }
 
-    /// Whether a list of the offsets is in proportion to what they stand for. Others stay runs, which take much less memory.
+    /// Whether a list of the offsets is in proportion to what they stand for. Others stay runs,
+    /// which take much less memory.
     pub fn is_listable(&self) -> bool {
         // Chunks that lie one behind the other have more bytes than a list of their offsets.
         let list_len = size_of::<i64>() as u64 * self.len() as u64;
@@ -324,7 +333,8 @@ impl Offsets {
         matches!(self, Self::List(_)) || self.len() <= MAX_LISTED || !is_larger()
     }
 
-    /// Replaces the offsets of chunks with bytes by what `new` says. If this fails, nothing has changed.
+    /// Replaces the offsets of chunks with bytes by what `new` says. If this fails, nothing has
+    /// changed.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
@@ -399,7 +409,8 @@ impl Offsets {
     }
 }
 
-/// Iterates over offsets: the rest of a run, then a list, then other runs. Some of these are always empty.
+/// Iterates over offsets: the rest of a run, then a list, then other runs. Some of these are always
+/// empty.
 ///
 /// [`Iter::next_run`] is not inlined, which keeps the many loops over offsets small.
 #[derive(Clone, Debug)]

@@ -15,7 +15,8 @@ pub struct Parameters {
     pub compcode_meta: u8,
     /// The compression level, from 0 (only store) to 9.
     pub clevel: u8,
-    /// Whether blocks are split into streams: 1 always, 2 never, 3 as the tuner decides, 4 so that older versions can read them.
+    /// Whether blocks are split into streams: 1 always, 2 never, 3 as the tuner decides, 4 so that
+    /// older versions can read them.
     pub splitmode: u8,
     /// Whether chunks are compressed with a dictionary.
     pub use_dict: bool,
@@ -26,8 +27,9 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Whether chunks that were compressed with the parameters `known` can be copied to a frame with these without compressing them
-    /// again. The codec's parameter and the split mode are not compared.
+    /// Whether chunks that were compressed with the parameters `known` can be copied to a frame
+    /// with these without compressing them again. The codec's parameter and the split mode are not
+    /// compared.
     pub fn keep(&self, known: &Self) -> bool {
         let blocksize = match self.blocksize {
             0 => known.blocksize,

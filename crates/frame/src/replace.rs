@@ -1,4 +1,5 @@
-//! Replaces chunks in a buffer. If lengths change, the chunks behind them are moved, each only once however many are replaced.
+//! Replaces chunks in a buffer. If lengths change, the chunks behind them are moved, each only once
+//! however many are replaced.
 
 use super::offsets::Offsets;
 use oxiblosc_base::Result;
@@ -27,7 +28,8 @@ impl Replaced<'_> {
 pub struct Replacement<'a> {
     /// In ascending order; no two overlap.
     over: TryVec<Replaced<'a>>,
-    /// For each, the bytes between it and the next: where they begin and end, and by how much they move.
+    /// For each, the bytes between it and the next: where they begin and end, and by how much they
+    /// move.
     moves: TryVec<(usize, usize, isize)>,
 }
 
@@ -43,11 +45,12 @@ impl<'a> Replacement<'a> {
         Ok(apart.then_some(Self { over, moves }))
     }
 
-    /// Replaces the chunks in a buffer that has `data_len` bytes of chunks behind its header, and adjusts the offsets. Returns the new number of
-    /// bytes of chunks.
+    /// Replaces the chunks in a buffer that has `data_len` bytes of chunks behind its header, and
+    /// adjusts the offsets. Returns the new number of bytes of chunks.
     ///
     /// # Errors
-    /// [`oxiblosc_base::Error::MEMORY_ALLOC`]; none if the buffer has memory for the new chunks, and `offsets` are a list already.
+    /// [`oxiblosc_base::Error::MEMORY_ALLOC`]; none if the buffer has memory for the new chunks,
+    /// and `offsets` are a list already.
     pub fn apply(
         mut self,
         buffer: &mut Buffer,
@@ -65,8 +68,8 @@ impl<'a> Replacement<'a> {
         let new_len = data_len.strict_add_signed(by);
         buffer.resize(header_len + data_len.max(new_len))?;
         let data = &mut buffer[header_len..];
-        // Parts that move down are moved first, in ascending order; then those that move up, in descending order. So no part overwrites one
-        // that is not moved yet.
+        // Parts that move down are moved first, in ascending order; then those that move up, in
+        // descending order. So no part overwrites one that is not moved yet.
         let down = moves.iter().filter(|(.., by)| *by < 0);
         let up = moves.iter().rev().filter(|(.., by)| *by > 0);
         for (from, to, by) in down.chain(up) {

@@ -1,7 +1,8 @@
-//! Run-length encoded lists of offsets: a run is chunks whose offsets are equal or rise by the same step.
+//! Run-length encoded lists of offsets: a run is chunks whose offsets are equal or rise by the same
+//! step.
 //!
-//! A compressed index of a few kilobytes can have millions of offsets. If most chunks are special, or files are numbered one after the
-//! other, a few runs hold all of them.
+//! A compressed index of a few kilobytes can have millions of offsets. If most chunks are special,
+//! or files are numbered one after the other, a few runs hold all of them.
 
 use oxiblosc_base::memory::TryVec;
 use oxiblosc_base::{Error, Result};
@@ -86,7 +87,8 @@ impl Runs {
                 Some(Ok(step)) if count == 1 => step,
                 _ => run.step,
             };
-            // A run has either special chunks, whose offsets are equal, or others, whose offsets rise.
+            // A run has either special chunks, whose offsets are equal, or others, whose offsets
+            // rise.
             let fits = (run.first < 0) == (step == 0);
             if fits && run.at(count.into(), step) == Some(offset) {
                 run.step = step;

@@ -1,4 +1,5 @@
-//! Compares frames on disk and in memory with a list of chunks, also when a write fails or the process dies in one.
+//! Compares frames on disk and in memory with a list of chunks, also when a write fails or the
+//! process dies in one.
 
 use self::hooked::{Call, Hook, Hooked, Locks};
 use self::model::*;
@@ -30,7 +31,8 @@ mod last_chunk;
 mod model;
 mod nested;
 mod one_step;
-/// Not on Windows, where modification times are updated late: so it cannot be known whether a writer is at work.
+/// Not on Windows, where modification times are updated late: so it cannot be known whether a
+/// writer is at work.
 #[cfg(unix)]
 mod torn;
 mod unlucky;

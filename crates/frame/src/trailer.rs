@@ -16,7 +16,8 @@ pub const MAX_METALAYERS: usize = meta::MAX_READ;
 /// Bytes of a trailer without metalayers.
 pub const EMPTY_LEN: usize = 35;
 const VERSION: u8 = 1;
-/// Bytes from the length field to the end of the trailer: the length, the fingerprint's marker and type, and the fingerprint.
+/// Bytes from the length field to the end of the trailer: the length, the fingerprint's marker and
+/// type, and the fingerprint.
 const LEN_TO_END: usize = 4 + 2 + 16;
 /// Where the metalayers begin.
 const METALAYERS: usize = 2;
@@ -24,7 +25,8 @@ const METALAYERS: usize = 2;
 /// A trailer without a fingerprint, as bytes.
 ///
 /// # Errors
-/// [`Error::INVALID_PARAM`] for more than [`MAX_METALAYERS`] or a trailer of 2 GiB; those of [`meta::write`].
+/// [`Error::INVALID_PARAM`] for more than [`MAX_METALAYERS`] or a trailer of 2 GiB; those of
+/// [`meta::write`].
 pub fn encode(metalayers: &[meta::MetalayerRef]) -> Result<TryVec<u8>> {
     if metalayers.len() > MAX_METALAYERS {
         return Err(Error::INVALID_PARAM);
@@ -43,7 +45,8 @@ pub fn encode(metalayers: &[meta::MetalayerRef]) -> Result<TryVec<u8>> {
     Ok(out)
 }
 
-/// The length of a trailer in bytes, from its last [`MIN_LEN`] bytes. The frame has `frame_len` bytes, and its header `header_len`.
+/// The length of a trailer in bytes, from its last [`MIN_LEN`] bytes. The frame has `frame_len`
+/// bytes, and its header `header_len`.
 ///
 /// # Errors
 /// [`Error::DATA`] if it cannot be the length of a trailer of this frame.
@@ -63,7 +66,8 @@ pub fn len(end: &[u8], frame_len: u64, header_len: u64) -> Result<usize> {
 /// Corrects the length field of a whole trailer.
 ///
 /// # Errors
-/// [`Error::DATA`] for a trailer with checksums, in which a wrong length is damage, and for one that is too short or too long.
+/// [`Error::DATA`] for a trailer with checksums, in which a wrong length is damage, and for one
+/// that is too short or too long.
 pub fn correct_len(bytes: &mut [u8]) -> Result<()> {
     if fingerprint::is_in(bytes) {
         return Err(Error::DATA);

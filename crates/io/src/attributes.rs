@@ -1,4 +1,5 @@
-//! Copies the user attributes and the access control list (ACL) of a file to the one that replaces it.
+//! Copies the user attributes and the access control list (ACL) of a file to the one that replaces
+//! it.
 
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::TryVec;
@@ -7,13 +8,15 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 
-/// How often an attribute is read if it grows between the call that returns its length and the one that reads it.
+/// How often an attribute is read if it grows between the call that returns its length and the one
+/// that reads it.
 const TRIES: usize = 4;
 
 /// The prefix of the names of user attributes.
 const USER: &[u8] = b"user.";
 
-/// Copies the user attributes of a file to a new one. Those that this process may not read, or the file system does not accept, are left out.
+/// Copies the user attributes of a file to a new one. Those that this process may not read, or the
+/// file system does not accept, are left out.
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
@@ -51,7 +54,8 @@ enum AttributeValue {
     Unreadable,
 }
 
-/// Reads a value with `get`, which fills a buffer, or returns the length of the value if the buffer is empty.
+/// Reads a value with `get`, which fills a buffer, or returns the length of the value if the buffer
+/// is empty.
 fn read(get: impl Fn(&mut [u8]) -> io::Result<Option<usize>>) -> Result<AttributeValue> {
     for _ in 0..TRIES {
         let len = match get(&mut []) {

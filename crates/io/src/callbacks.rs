@@ -9,13 +9,14 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
-/// The functions of a back end. The C headers describe what each must do. A C++ exception that leaves them counts as a failure:
-/// they are called by [`catching_exceptions`].
+/// The functions of a back end. The C headers describe what each must do. A C++ exception that
+/// leaves them counts as a failure: they are called by [`catching_exceptions`].
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "the names are those of the C headers")]
 #[allow(clippy::type_complexity, reason = "each is used once")]
 pub struct IoFunctions {
-    /// Whether `read` fills the caller's buffer. Otherwise it returns the address of its own memory.
+    /// Whether `read` fills the caller's buffer. Otherwise it returns the address of its own
+    /// memory.
     pub fills_buffer: bool,
     pub open: Option<
         unsafe extern "C-unwind" fn(*const c_char, *const c_char, *mut c_void) -> *mut c_void,
@@ -29,7 +30,8 @@ pub struct IoFunctions {
     pub truncate: Option<unsafe extern "C-unwind" fn(*mut c_void, i64) -> c_int>,
 }
 
-/// Calls a function of the program. Returns `failed` if a C++ exception leaves it, or it calls `pthread_exit`, which then does not end the thread.
+/// Calls a function of the program. Returns `failed` if a C++ exception leaves it, or it calls
+/// `pthread_exit`, which then does not end the thread.
 pub fn catching_exceptions<T>(failed: T, call: impl FnOnce() -> T) -> T {
     exceptions::caught(call).unwrap_or_else(|| {
         trace(
@@ -53,11 +55,12 @@ unsafe impl<G> Send for CallbackBackend<G> {}
 unsafe impl<G> Sync for CallbackBackend<G> {}
 
 impl<G> CallbackBackend<G> {
-    /// A back end whose `open` is called with `params`. Before each call of a function `around` is called; its result is dropped after the call.
+    /// A back end whose `open` is called with `params`. Before each call of a function `around` is
+    /// called; its result is dropped after the call.
     ///
     /// # Safety
-    /// As long as this and its files are used, the functions do what the C headers say and may be called from any thread, and `params` is what they
-    /// expect.
+    /// As long as this and its files are used, the functions do what the C headers say and may be
+    /// called from any thread, and `params` is what they expect.
     pub const unsafe fn new(
         functions: IoFunctions,
         params: *mut c_void,
@@ -100,8 +103,9 @@ impl<G: 'static> Backend for CallbackBackend<G> {
     }
 }
 
-/// A file of such a back end. It is opened in the same modes and the same order as by the reference: a new file in mode `wb`; before the first read
-/// it is closed and opened again in mode `rb+`. The functions are called for one stream by one thread at a time.
+/// A file of such a back end. It is opened in the same modes and the same order as by the
+/// reference: a new file in mode `wb`; before the first read it is closed and opened again in mode
+/// `rb+`. The functions are called for one stream by one thread at a time.
 struct RegisteredFile<G> {
     backend: CallbackBackend<G>,
     path: CStrBuf,
@@ -131,7 +135,8 @@ impl<G> RegisteredFile<G> {
 
     fn open(&self, stream: &mut OpenStream, mode: &CStr) -> Result<()> {
         let open = self.backend.functions.open.ok_or(Error::PLUGIN_IO)?;
-        // SAFETY: `CallbackBackend::new` requires that `open` may be called so; path and mode are C strings.
+        // SAFETY: `CallbackBackend::new` requires that `open` may be called so; path and mode are C
+        // strings.
         stream.pointer = catching_exceptions(null_mut(), || unsafe {
             open(self.path.as_ptr(), mode.as_ptr(), self.backend.params)
         });
@@ -147,14 +152,16 @@ impl<G> RegisteredFile<G> {
             return Ok(());
         }
         let close = self.backend.functions.close.ok_or(Error::PLUGIN_IO)?;
-        // SAFETY: `CallbackBackend::new` requires that `close` may be called so; the stream is open, and not used again.
+        // SAFETY: `CallbackBackend::new` requires that `close` may be called so; the stream is
+        // open, and not used again.
         if catching_exceptions(-1, || unsafe { close(pointer) }) < 0 {
             return Err(Error::FILE_WRITE);
         }
         Ok(())
     }
 
-    /// The stream to read from. If it cannot be opened again for reading, the next call tries again.
+    /// The stream to read from. If it cannot be opened again for reading, the next call tries
+    /// again.
     fn to_read(&self, stream: &mut OpenStream) -> Result<*mut c_void> {
         if stream.writes_only {
             self.close(stream)?;
@@ -177,7 +184,8 @@ impl<G> Storage for RegisteredFile<G> {
         let size = self.backend.functions.size.ok_or(Error::PLUGIN_IO)?;
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
-            // SAFETY: `CallbackBackend::new` requires that `size` may be called so; the stream is open.
+            // SAFETY: `CallbackBackend::new` requires that `size` may be called so; the stream is
+            // open.
             u64::try_from(catching_exceptions(-1, || unsafe { size(stream) }))
                 .map_err(|_| Error::FILE_READ)
         })
@@ -197,14 +205,16 @@ impl<G> Storage for RegisteredFile<G> {
             } else {
                 null_mut()
             };
-            // SAFETY: `CallbackBackend::new` requires that `read` may be called so; the stream is open, and `at` points to `len` bytes or, for a back end that
-            // returns addresses, is null.
+            // SAFETY: `CallbackBackend::new` requires that `read` may be called so; the stream is
+            // open, and `at` points to `len` bytes or, for a back end that returns addresses, is
+            // null.
             let nread = catching_exceptions(-1, || unsafe { read(&mut at, 1, len, pos, stream) });
             if nread != len || at.is_null() {
                 return Err(Error::FILE_READ);
             }
             if at != ours {
-                // SAFETY: `CallbackBackend::new` requires that the address which `read` returned has `len` bytes until the stream is used again.
+                // SAFETY: `CallbackBackend::new` requires that the address which `read` returned
+                // has `len` bytes until the stream is used again.
                 unsafe { ours.copy_from(at, buf.len()) };
             }
             Ok(())
@@ -219,7 +229,8 @@ impl<G> Storage for RegisteredFile<G> {
         let (len, pos) = lengths(buf.len(), pos).ok_or(Error::FILE_WRITE)?;
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
-            // SAFETY: `CallbackBackend::new` requires that `write` may be called so; the stream is open, and `buf` has `len` bytes.
+            // SAFETY: `CallbackBackend::new` requires that `write` may be called so; the stream is
+            // open, and `buf` has `len` bytes.
             let written = catching_exceptions(-1, || unsafe {
                 write(buf.as_ptr().cast(), 1, len, pos, stream)
             });
@@ -235,7 +246,8 @@ impl<G> Storage for RegisteredFile<G> {
         let size = i64::try_from(size).map_err(|_| Error::FILE_TRUNCATE)?;
         self.alone(|stream| {
             let stream = self.to_use(stream)?;
-            // SAFETY: `CallbackBackend::new` requires that `truncate` may be called so; the stream is open.
+            // SAFETY: `CallbackBackend::new` requires that `truncate` may be called so; the stream
+            // is open.
             if catching_exceptions(-1, || unsafe { truncate(stream, size) }) != 0 {
                 return Err(Error::FILE_TRUNCATE);
             }

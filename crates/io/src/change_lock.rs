@@ -1,4 +1,5 @@
-//! The lock that handles of this library take to change a file, and the table of the threads of this process that hold one.
+//! The lock that handles of this library take to change a file, and the table of the threads of
+//! this process that hold one.
 
 use super::operation;
 use oxiblosc_base::memory::env;
@@ -29,7 +30,8 @@ mod model;
 /// An unused entry of [`HOLDERS`].
 const NO_HOLDER: u64 = 0;
 
-/// The threads that hold locks, each as a hash of thread and file: see [`holder`]. If the table is full, further holders are not recorded.
+/// The threads that hold locks, each as a hash of thread and file: see [`holder`]. If the table is
+/// full, further holders are not recorded.
 static HOLDERS: [AtomicU64; 64] = [const { AtomicU64::new(NO_HOLDER) }; 64];
 
 /// Replaces an entry of [`HOLDERS`], if it is there.
@@ -40,7 +42,8 @@ fn replace_holder(old: u64, new: u64) {
     });
 }
 
-/// A hash of the calling thread and a file. Two pairs have the same hash with a probability of 2^-64.
+/// A hash of the calling thread and a file. Two pairs have the same hash with a probability of
+/// 2^-64.
 fn holder(identity: Option<(u64, u64)>) -> u64 {
     const K: u64 = 0x9e37_79b9_7f4a_7c15;
     let (device, number) = identity.unwrap_or_default();
@@ -168,18 +171,22 @@ mod held {
 
 /// The lock of one open file.
 ///
-/// A writer has the lock of the byte exclusively. Where others share it all the time, which takes no more than the right to read the file, it
-/// shares it, too, and has the lock of the whole file. Nobody can have the one while another has the other. Whoever has both kinds exclusively
-/// knows that no change is going on, whatever locks a writer may have got: only then is the record of another process's change applied.
+/// A writer has the lock of the byte exclusively. Where others share it all the time, which takes
+/// no more than the right to read the file, it shares it, too, and has the lock of the whole file.
+/// Nobody can have the one while another has the other. Whoever has both kinds exclusively knows
+/// that no change is going on, whatever locks a writer may have got: only then is the record of
+/// another process's change applied.
 #[derive(Debug)]
 pub struct ChangeLock {
     /// The entry in [`HOLDERS`] of the thread that holds it.
     holder: AtomicU64,
-    /// Whether a thread holds it exclusively: the system's lock belongs to the file, so it does not exclude other threads.
+    /// Whether a thread holds it exclusively: the system's lock belongs to the file, so it does not
+    /// exclude other threads.
     taken: AtomicBool,
     /// Which locks it has, see [`held`].
     held: AtomicU8,
-    /// Whether the lock was last taken beside others who share it, so that they are not waited for again.
+    /// Whether the lock was last taken beside others who share it, so that they are not waited for
+    /// again.
     has_sharers: AtomicBool,
 }
 
@@ -194,11 +201,12 @@ impl ChangeLock {
         }
     }
 
-    /// Takes the lock exclusively. It waits as long as others hold it, but not longer than [`limit`]; within another operation only for
-    /// [`operation::TIMEOUT`].
+    /// Takes the lock exclusively. It waits as long as others hold it, but not longer than
+    /// [`limit`]; within another operation only for [`operation::TIMEOUT`].
     ///
     /// # Errors
-    /// [`Error::LOCK`] if this thread holds the lock through another open file, or the wait was too long.
+    /// [`Error::LOCK`] if this thread holds the lock through another open file, or the wait was too
+    /// long.
     pub fn take(&self, file: &impl LockCalls, identity: Option<(u64, u64)>) -> Result<Exclusion> {
         let mut waiting = Waiting::new(operation::timeout(1));
         loop {
@@ -209,7 +217,8 @@ impl ChangeLock {
         }
     }
 
-    /// An attempt of [`Self::take`], which does not wait. None if others have the lock: then the caller calls [`Waiting::pause`] and tries again.
+    /// An attempt of [`Self::take`], which does not wait. None if others have the lock: then the
+    /// caller calls [`Waiting::pause`] and tries again.
     ///
     /// # Errors
     /// As for [`Self::take`].
@@ -237,8 +246,8 @@ impl ChangeLock {
         }
     }
 
-    /// Takes the lock if neither another thread nor another open file has it. If `is_patient`, others who share it are waited for, unless
-    /// they were before.
+    /// Takes the lock if neither another thread nor another open file has it. If `is_patient`,
+    /// others who share it are waited for, unless they were before.
     fn try_now(
         &self,
         file: &impl LockCalls,
@@ -284,8 +293,9 @@ impl ChangeLock {
         }
     }
 
-    /// While the lock is held, takes the other kind of lock as well, if it is free. Returns whether all kinds that the system has are held
-    /// exclusively, so that no other process can be changing the file, even one that has got only one kind.
+    /// While the lock is held, takes the other kind of lock as well, if it is free. Returns whether
+    /// all kinds that the system has are held exclusively, so that no other process can be changing
+    /// the file, even one that has got only one kind.
     pub fn complete(&self, file: &impl LockCalls) -> bool {
         let locks = self.held.load(Ordering::Relaxed);
         if locks & held::BYTE == 0 {
@@ -309,7 +319,8 @@ impl ChangeLock {
         Some(exclusion)
     }
 
-    /// Takes the lock shared, and waits for at most `timeout` while it is held exclusively. Returns whether it did.
+    /// Takes the lock shared, and waits for at most `timeout` while it is held exclusively. Returns
+    /// whether it did.
     pub fn share(&self, file: &impl LockCalls, timeout: Duration) -> bool {
         let (mut pauses, mut waited) = (Pauses::new(), Duration::ZERO);
         loop {

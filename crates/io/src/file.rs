@@ -1,5 +1,6 @@
-//! Files of the file system. Reads and writes are positioned system calls on the descriptor. There is no cursor, so many threads can read through
-//! one handle, and no buffer, so all handles of a file see what was written.
+//! Files of the file system. Reads and writes are positioned system calls on the descriptor. There
+//! is no cursor, so many threads can read through one handle, and no buffer, so all handles of a
+//! file see what was written.
 
 use super::change_lock::ChangeLock;
 use super::{Backend, Exclusion, Mode, Storage, Version, Written};
@@ -95,8 +96,8 @@ impl Storage for PlainFile {
             let (_, size) = version.doing(Doing::SizeOfFile)?;
             return size.ok_or(Error::FILE_READ);
         }
-        // Seeking to the end is faster than `fstat`; `files::identity_of` explains why. Nothing else uses the position of a file that is not kept
-        // open.
+        // Seeking to the end is faster than `fstat`; `files::identity_of` explains why. Nothing
+        // else uses the position of a file that is not kept open.
         (&*self.file)
             .seek(SeekFrom::End(0))
             .or_error(Error::FILE_READ)
@@ -181,7 +182,8 @@ impl Storage for PlainFile {
     }
 }
 
-/// Device and inode of a file, kept in `known` once they were read: they do not change while the file is open.
+/// Device and inode of a file, kept in `known` once they were read: they do not change while the
+/// file is open.
 pub(crate) fn identity_once(file: &File, known: &OnceLock<(u64, u64)>) -> Option<(u64, u64)> {
     if let Some(known) = known.get() {
         return Some(*known);
@@ -190,7 +192,8 @@ pub(crate) fn identity_once(file: &File, known: &OnceLock<(u64, u64)>) -> Option
     Some(*known.get_or_init(|| identity))
 }
 
-/// Reads from `pos` on until `buf` is full, the file ends or an error occurs. Returns the number of bytes read.
+/// Reads from `pos` on until `buf` is full, the file ends or an error occurs. Returns the number of
+/// bytes read.
 pub fn read_up_to(file: &File, pos: u64, buf: &mut [u8]) -> usize {
     let all = buf.len();
     read_at_least(file, pos, buf, all)
@@ -225,7 +228,8 @@ fn read_some(file: &File, pos: u64, buf: &mut [u8], enough: usize) -> Moved {
     (done, None)
 }
 
-/// Writes `buf` from `pos` on until all is written or an error occurs. Returns the number of bytes written.
+/// Writes `buf` from `pos` on until all is written or an error occurs. Returns the number of bytes
+/// written.
 pub fn write_up_to(file: &File, pos: u64, buf: &[u8], limit: &FileSizeLimit) -> usize {
     write_some(file, pos, buf, limit).0
 }
@@ -253,7 +257,8 @@ fn write_some(file: &File, pos: u64, buf: &[u8], limit: &FileSizeLimit) -> Moved
     (done, None)
 }
 
-/// Writes the parts one after another from `pos` on, in as few system calls as possible, usually one.
+/// Writes the parts one after another from `pos` on, in as few system calls as possible, usually
+/// one.
 fn write_parts(file: &File, pos: u64, parts: &[&[u8]], limit: &FileSizeLimit) -> Result<()> {
     let slices = parts
         .iter()

@@ -1,7 +1,7 @@
 //! Input and output for frames that are not in memory.
 //!
-//! A [`Backend`] opens files ([`Storage`]) by their paths; frames use files only through these. Every access has its own position, so threads can
-//! share an open file.
+//! A [`Backend`] opens files ([`Storage`]) by their paths; frames use files only through these.
+//! Every access has its own position, so threads can share an open file.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
@@ -45,8 +45,9 @@ pub mod whole;
 /// The files within a directory.
 pub mod within;
 
-/// An open file of a back end. Positions and sizes are in bytes. Several threads may read at the same time, also while one writes; what a read returns
-/// of bytes that are being written is undefined.
+/// An open file of a back end. Positions and sizes are in bytes. Several threads may read at the
+/// same time, also while one writes; what a read returns of bytes that are being written is
+/// undefined.
 pub trait Storage: Send + Sync {
     /// Size of the file. `Error::FILE_READ` if that fails.
     fn size(&self) -> Result<u64>;
@@ -54,7 +55,8 @@ pub trait Storage: Send + Sync {
     /// Fills `buf` with the bytes from `pos` on. `Error::FILE_READ` if not all of them can be read.
     fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()>;
 
-    /// Appends the `len` bytes from `pos` on to `buf`. `Error::FILE_READ` if not all of them can be read; `buf` is unchanged then.
+    /// Appends the `len` bytes from `pos` on to `buf`. `Error::FILE_READ` if not all of them can be
+    /// read; `buf` is unchanged then.
     fn append_to(&self, buf: &mut Buffer, pos: u64, len: usize) -> Result<()> {
         let old = buf.len();
         buf.resize(old + len)?;
@@ -65,11 +67,12 @@ pub trait Storage: Send + Sync {
         read
     }
 
-    /// Writes `buf` at `pos`, and extends the file if necessary. `Error::FILE_WRITE` if that fails; a part may have been written then.
+    /// Writes `buf` at `pos`, and extends the file if necessary. `Error::FILE_WRITE` if that fails;
+    /// a part may have been written then.
     fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()>;
 
-    /// As [`Storage::write_at`], for several parts, one behind the other. Back ends use one system call if they can: then a process that is killed
-    /// has most likely written all or nothing.
+    /// As [`Storage::write_at`], for several parts, one behind the other. Back ends use one system
+    /// call if they can: then a process that is killed has most likely written all or nothing.
     fn write_all_at(&self, pos: u64, parts: &[&[u8]]) -> Result<()> {
         match parts {
             [] => Ok(()),
@@ -87,15 +90,17 @@ pub trait Storage: Send + Sync {
     /// Makes the file `size` bytes long. `Error::FILE_TRUNCATE` if that fails.
     fn truncate(&self, size: u64) -> Result<()>;
 
-    /// Returns when what was written would survive a loss of power. A back end that cannot promise that returns at once. `Error::FILE_WRITE` if that
-    /// fails.
+    /// Returns when what was written would survive a loss of power. A back end that cannot promise
+    /// that returns at once. `Error::FILE_WRITE` if that fails.
     fn sync(&self) -> Result<()>;
 
-    /// Locks the file exclusively until [`Self::unlock`], or until the file is closed. It waits for others that have it locked, up to a limit.
-    /// For back ends without locks nobody else uses the file.
+    /// Locks the file exclusively until [`Self::unlock`], or until the file is closed. It waits for
+    /// others that have it locked, up to a limit. For back ends without locks nobody else uses the
+    /// file.
     ///
     /// # Errors
-    /// [`Error::LOCK`](oxiblosc_base::Error::LOCK) if others keep the file locked, or the thread would wait for itself.
+    /// [`Error::LOCK`](oxiblosc_base::Error::LOCK) if others keep the file locked, or the thread
+    /// would wait for itself.
     fn lock_exclusive(&self) -> Result<Exclusion> {
         Ok(Exclusion::Granted)
     }
@@ -105,13 +110,15 @@ pub trait Storage: Send + Sync {
         Some(Exclusion::Granted)
     }
 
-    /// While the file is locked exclusively, takes all other kinds of locks that the system has for it, if they are free. Returns whether all are
-    /// held now: then no other process can be in the middle of a change.
+    /// While the file is locked exclusively, takes all other kinds of locks that the system has for
+    /// it, if they are free. Returns whether all are held now: then no other process can be in the
+    /// middle of a change.
     fn complete_lock(&self) -> bool {
         true
     }
 
-    /// Locks the file shared, which excludes [`Self::lock_exclusive`]; waits at most for `timeout`. Returns whether the file was locked.
+    /// Locks the file shared, which excludes [`Self::lock_exclusive`]; waits at most for `timeout`.
+    /// Returns whether the file was locked.
     fn lock_shared(&self, _timeout: Duration) -> bool {
         true
     }
@@ -119,14 +126,14 @@ pub trait Storage: Send + Sync {
     /// Releases a lock that any of these took.
     fn unlock(&self) {}
 
-    /// Prepares the file to be kept open from one call of the library to the next, while the program may close its descriptor. Returns whether it
-    /// may be kept.
+    /// Prepares the file to be kept open from one call of the library to the next, while the
+    /// program may close its descriptor. Returns whether it may be kept.
     fn keep(&self) -> bool {
         true
     }
 
-    /// Whether a file that is kept open still has its descriptor. If the program has closed that, nothing must be done with the file, as the number
-    /// of the descriptor may be another file's.
+    /// Whether a file that is kept open still has its descriptor. If the program has closed that,
+    /// nothing must be done with the file, as the number of the descriptor may be another file's.
     fn is_open(&self) -> bool {
         true
     }
@@ -136,8 +143,8 @@ pub trait Storage: Send + Sync {
         true
     }
 
-    /// Whether this is a private map, whose [`Self::size`] stays that of the map when the file becomes shorter, and whose bytes may or may not be
-    /// those that others write to the file.
+    /// Whether this is a private map, whose [`Self::size`] stays that of the map when the file
+    /// becomes shorter, and whose bytes may or may not be those that others write to the file.
     fn is_private(&self) -> bool {
         false
     }
@@ -158,7 +165,8 @@ pub trait Storage: Send + Sync {
 pub struct StorageLock<'a>(&'a dyn Storage);
 
 impl<'a> StorageLock<'a> {
-    /// Takes [`Storage::lock_exclusive`]. A file that this call has created (`is_new`) may lie where there are no locks.
+    /// Takes [`Storage::lock_exclusive`]. A file that this call has created (`is_new`) may lie
+    /// where there are no locks.
     ///
     /// # Errors
     /// As for that; [`Error::LOCK`](oxiblosc_base::Error::LOCK) where there are no locks.
@@ -201,7 +209,8 @@ pub enum Mode {
     ReadWrite,
     /// Reading and writing a new file; an existing one is truncated.
     Create,
-    /// Reading and writing a file that must not exist yet. An existing one is an error; back ends that cannot check this open it unchanged.
+    /// Reading and writing a file that must not exist yet. An existing one is an error; back ends
+    /// that cannot check this open it unchanged.
     New,
 }
 
@@ -231,7 +240,8 @@ pub trait Backend: Send + Sync {
     /// Opens the file at `path`. `Error::FILE_OPEN` if that fails.
     fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>>;
 
-    /// Device and inode of the file that the path names now, if the back end has them. They show whether a file was replaced since it was opened.
+    /// Device and inode of the file that the path names now, if the back end has them. They show
+    /// whether a file was replaced since it was opened.
     fn identity(&self, _path: &CStr) -> Option<(u64, u64)> {
         None
     }
@@ -245,7 +255,8 @@ pub trait Backend: Send + Sync {
         })
     }
 
-    /// Whether the files are regular files of the file system, so that handles may be kept open, and the functions of [`paths`] work.
+    /// Whether the files are regular files of the file system, so that handles may be kept open,
+    /// and the functions of [`paths`] work.
     fn is_filesystem(&self) -> bool;
 
     /// Whether the files are memory maps.

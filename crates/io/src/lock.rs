@@ -1,10 +1,12 @@
-//! The lock file beside a frame: how the handles of one frame, in this process or another, in this library or the
-//! reference's, exclude each other.
+//! The lock file beside a frame: how the handles of one frame, in this process or another, in this
+//! library or the reference's, exclude each other.
 //!
-//! The lock is the system's advisory lock on the whole lock file (`flock`): shared for readers, exclusive for a writer. Eight bytes at offset
-//! 8 of the lock file count the writers, in the machine's byte order: each process that takes the exclusive lock adds one, so a handle that
-//! finds another count than it last saw knows that the frame has changed. In a file that is too short the count is zero. A file that is longer
-//! is no lock file, and is not overwritten. Neither is a link: where it leads, a reader would make a file, and a writer would write into it.
+//! The lock is the system's advisory lock on the whole lock file (`flock`): shared for readers,
+//! exclusive for a writer. Eight bytes at offset 8 of the lock file count the writers, in the
+//! machine's byte order: each process that takes the exclusive lock adds one, so a handle that
+//! finds another count than it last saw knows that the frame has changed. In a file that is too
+//! short the count is zero. A file that is longer is no lock file, and is not overwritten. Neither
+//! is a link: where it leads, a reader would make a file, and a writer would write into it.
 
 use super::file::{read_at_least, write_up_to};
 use super::{change_lock, operation, paths, turnstile};
@@ -28,11 +30,12 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub enum Attempt {
     /// It was taken.
     Taken {
-        /// Whether there was a writer since this handle last had the lock, so that its state may be out of date.
+        /// Whether there was a writer since this handle last had the lock, so that its state may be
+        /// out of date.
         changed: bool,
     },
-    /// An operation of this thread holds it through another handle, which excludes writers for this handle, too. So this one did not take it, and
-    /// has nothing to release.
+    /// An operation of this thread holds it through another handle, which excludes writers for this
+    /// handle, too. So this one did not take it, and has nothing to release.
     Held {
         /// As for [`Self::Taken`].
         changed: bool,
@@ -47,20 +50,23 @@ fn is_writable_folder_of(path: &CStr) -> Result<bool> {
     Ok(!matches!(there, Some(Ok(there)) if !there.is_writable()))
 }
 
-/// Waits for the lock through an open file of its own. So other threads can use the handle meanwhile, as it may be one of them that holds the lock.
+/// Waits for the lock through an open file of its own. So other threads can use the handle
+/// meanwhile, as it may be one of them that holds the lock.
 pub struct Waiter {
     file: LockFile,
     exclusive: bool,
 }
 
-/// The lock for which a [`Waiter`] has waited. It is released when this is dropped, unless [`SidecarLock::attempt`] transfers it to the handle.
+/// The lock for which a [`Waiter`] has waited. It is released when this is dropped, unless
+/// [`SidecarLock::attempt`] transfers it to the handle.
 pub struct LockGuard(Waiter);
 
 impl Waiter {
     /// Waits for the lock. A reader lets waiting writers go first.
     ///
     /// # Errors
-    /// [`Error::LOCK`], also after `timeout`, if there is one, or the limit that the environment sets.
+    /// [`Error::LOCK`], also after `timeout`, if there is one, or the limit that the environment
+    /// sets.
     pub fn wait(self, timeout: Option<Duration>) -> Result<LockGuard> {
         let file = &self.file.file;
         let limit = change_lock::limit();
@@ -88,14 +94,16 @@ impl Waiter {
     }
 }
 
-/// The lock of one handle on a frame. It is taken by calls in pairs, which may nest; the file is opened when it is
-/// first needed and stays open.
+/// The lock of one handle on a frame. It is taken by calls in pairs, which may nest; the file is
+/// opened when it is first needed and stays open.
 ///
-/// Only the outermost call takes the lock; nested ones count the depth, as in the reference. A writer's call within a reader's leaves the lock
-/// shared: it excludes no readers and counts no writer. So code that will write must take the lock exclusively in the outermost call.
+/// Only the outermost call takes the lock; nested ones count the depth, as in the reference. A
+/// writer's call within a reader's leaves the lock shared: it excludes no readers and counts no
+/// writer. So code that will write must take the lock exclusively in the outermost call.
 ///
-/// In the child of a `fork`, the copy of the handle holds nothing, even if the parent has the lock. The child must open the file again: the
-/// descriptor that it inherited shares its lock with the parent's, so both could write, and the child would unlock for both.
+/// In the child of a `fork`, the copy of the handle holds nothing, even if the parent has the lock.
+/// The child must open the file again: the descriptor that it inherited shares its lock with the
+/// parent's, so both could write, and the child would unlock for both.
 #[derive(Debug)]
 pub struct SidecarLock {
     path: CStrBuf,
@@ -104,7 +112,8 @@ pub struct SidecarLock {
     depth: usize,
     /// The count of writers when the lock was last taken.
     seen: u64,
-    /// Device and inode of the lock file that was last locked. Counts in different files cannot be compared.
+    /// Device and inode of the lock file that was last locked. Counts in different files cannot be
+    /// compared.
     identity: Option<(u64, u64)>,
     /// When the lock was taken, if it is held.
     since: Option<Instant>,
@@ -157,7 +166,8 @@ impl LockFile {
 }
 
 impl SidecarLock {
-    /// The lock of the frame at `path`. Its file is `path.b2lock` for a file, and `path/.b2lock` for a directory (`sparse`).
+    /// The lock of the frame at `path`. Its file is `path.b2lock` for a file, and `path/.b2lock`
+    /// for a directory (`sparse`).
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
@@ -180,13 +190,14 @@ impl SidecarLock {
         }
     }
 
-    /// Takes the lock, exclusively or shared with other readers. It waits without a limit; within another operation only for [`operation::TIMEOUT`].
-    /// Returns whether there was a writer since this handle last had the lock, so that its state may be out of date. A reader within an operation that
-    /// holds the lock through another handle relies on that lock.
+    /// Takes the lock, exclusively or shared with other readers. It waits without a limit; within
+    /// another operation only for [`operation::TIMEOUT`]. Returns whether there was a writer since
+    /// this handle last had the lock, so that its state may be out of date. A reader within an
+    /// operation that holds the lock through another handle relies on that lock.
     ///
     /// # Errors
-    /// [`Error::LOCK`] if the lock file cannot be created, locked or read, if a writer would wait for its own operation, or if the wait was too
-    /// long. Then the lock is not taken.
+    /// [`Error::LOCK`] if the lock file cannot be created, locked or read, if a writer would wait
+    /// for its own operation, or if the wait was too long. Then the lock is not taken.
     pub fn lock(&mut self, exclusive: bool) -> Result<bool> {
         let mut guard = None;
         loop {
@@ -197,8 +208,9 @@ impl SidecarLock {
         }
     }
 
-    /// As [`Self::lock`], without waiting. With `after_writers`, waiting writers come first. `guard` is the result of the waiter of the last attempt;
-    /// its lock becomes the handle's or is released.
+    /// As [`Self::lock`], without waiting. With `after_writers`, waiting writers come first.
+    /// `guard` is the result of the waiter of the last attempt; its lock becomes the handle's or is
+    /// released.
     ///
     /// # Errors
     /// As for that.
@@ -277,8 +289,8 @@ impl SidecarLock {
         }
     }
 
-    /// A waiter for the lock, with a file of its own: the lock and the turn of a writer belong to an open file, and when the lock becomes free,
-    /// another thread may be using the handle's file.
+    /// A waiter for the lock, with a file of its own: the lock and the turn of a writer belong to
+    /// an open file, and when the lock becomes free, another thread may be using the handle's file.
     fn busy(&self, exclusive: bool) -> Result<Attempt> {
         let file = match exclusive {
             true => LockFile::open(&self.path)?,
@@ -287,7 +299,8 @@ impl SidecarLock {
         Ok(Attempt::Busy(Waiter { file, exclusive }))
     }
 
-    /// Whether a writer has had the lock since this handle had it: the lock file is another one, or has another count of writers.
+    /// Whether a writer has had the lock since this handle had it: the lock file is another one, or
+    /// has another count of writers.
     fn has_changed(&self, identity: (u64, u64), count: u64) -> bool {
         count != self.seen || self.identity.is_some_and(|known| known != identity)
     }
@@ -311,12 +324,14 @@ impl SidecarLock {
         Ok(self.file.insert(file))
     }
 
-    /// Whether the program has closed the descriptor of the lock file since the last call, and so perhaps others.
+    /// Whether the program has closed the descriptor of the lock file since the last call, and so
+    /// perhaps others.
     pub fn take_was_closed(&mut self) -> bool {
         std::mem::take(&mut self.was_closed)
     }
 
-    /// Forgets the lock file if the program has closed its descriptor, which has ended the lock if it was held.
+    /// Forgets the lock file if the program has closed its descriptor, which has ended the lock if
+    /// it was held.
     pub fn forget_closed(&mut self) {
         if self.file.as_ref().is_some_and(|lock| !lock.file.is_open()) {
             self.file = None;
@@ -324,7 +339,8 @@ impl SidecarLock {
         }
     }
 
-    /// Ends the last call of `lock`; the outermost one releases the lock. Without such a call it does nothing.
+    /// Ends the last call of `lock`; the outermost one releases the lock. Without such a call it
+    /// does nothing.
     pub fn unlock(&mut self) {
         self.forget_in_child();
         self.depth = match self.depth {
@@ -353,13 +369,15 @@ impl SidecarLock {
         done
     }
 
-    /// Whether overlapping calls have held the lock for longer than [`MAX_SHARED_HOLD`], so that they should release it.
+    /// Whether overlapping calls have held the lock for longer than [`MAX_SHARED_HOLD`], so that
+    /// they should release it.
     pub fn is_held_for_long(&self) -> bool {
         let held = self.since.filter(|_| self.depth > 0);
         held.is_some_and(|since| since.elapsed() > MAX_SHARED_HOLD)
     }
 
-    /// In a child process, forgets what the parent holds. Closing the file here does not release the parent's lock.
+    /// In a child process, forgets what the parent holds. Closing the file here does not release
+    /// the parent's lock.
     fn forget_in_child(&mut self) {
         let process = std::process::id();
         if self.owner != process {
@@ -369,8 +387,9 @@ impl SidecarLock {
         }
     }
 
-    /// Locks the lock file, unless `is_locked`, and returns it; none if others hold the lock. If the file was removed or
-    /// replaced since it was opened, the one that is there now is used, as other processes use that one.
+    /// Locks the lock file, unless `is_locked`, and returns it; none if others hold the lock. If
+    /// the file was removed or replaced since it was opened, the one that is there now is used, as
+    /// other processes use that one.
     fn acquire(&mut self, exclusive: bool, mut is_locked: bool) -> Result<Option<LockFile>> {
         loop {
             let lock = match self.file.take() {
@@ -385,7 +404,8 @@ impl SidecarLock {
             match files::stat(&self.path, true) {
                 Ok(named) if named.identity != lock.identity => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    // If none can be created, the frame's directory is gone, so nothing else can use the lock either.
+                    // If none can be created, the frame's directory is gone, so nothing else can
+                    // use the lock either.
                     match LockFile::open(&self.path) {
                         Ok(made) => self.file = Some(made),
                         Err(_) => return Ok(Some(lock)),
@@ -400,8 +420,8 @@ impl SidecarLock {
 /// The count of writers in a lock file; 0 if the file is too short for one.
 ///
 /// # Errors
-/// [`Error::LOCK`] if it cannot be read. To begin at 0 again would repeat counts that other handles have seen. Also for a file that is longer
-/// than a lock file.
+/// [`Error::LOCK`] if it cannot be read. To begin at 0 again would repeat counts that other handles
+/// have seen. Also for a file that is longer than a lock file.
 fn count_in(file: &File) -> Result<u64> {
     let mut bytes = [0; 9];
     // The first read shows whether there is a ninth byte. No other one asks for it.

@@ -1,14 +1,17 @@
 //! Files through a memory map.
 //!
-//! A shared map is only used to return addresses to the program. The library itself reads and writes through the file descriptor, whose view of the
-//! file is the same. So if another process truncates the file, or the disk is full, the result is an error. Access to the map would end the
+//! A shared map is only used to return addresses to the program. The library itself reads and
+//! writes through the file descriptor, whose view of the file is the same. So if another process
+//! truncates the file, or the disk is full, the result is an error. Access to the map would end the
 //! process (SIGBUS).
 //!
-//! A private map, whose changes stay in memory, must be accessed itself; the size of the file is checked before each access. Two cases can still
-//! end the process: a file that is truncated between the check and the access, and a program that reads addresses of a truncated file.
+//! A private map, whose changes stay in memory, must be accessed itself; the size of the file is
+//! checked before each access. Two cases can still end the process: a file that is truncated
+//! between the check and the access, and a program that reads addresses of a truncated file.
 //!
-//! A program may close descriptors that are not its own, and their numbers are given to other files then. So before a map is read or changed,
-//! the file with the descriptor is checked to be the mapped one. If it is another, the mapped file is opened again by its path.
+//! A program may close descriptors that are not its own, and their numbers are given to other files
+//! then. So before a map is read or changed, the file with the descriptor is checked to be the
+//! mapped one. If it is another, the mapped file is opened again by its path.
 
 use super::{Exclusion, Mode, Storage, Written};
 use crate::file::{read_up_to, write_all};
@@ -141,8 +144,9 @@ impl Drop for MappedFile {
 }
 
 impl Map {
-    /// Opens and maps the file at `name`. If the map may grow, address space for `room` bytes is reserved. `Error::FILE_OPEN` if the file cannot be
-    /// opened, `Error::MEMORY_ALLOC` if there is not enough address space.
+    /// Opens and maps the file at `name`. If the map may grow, address space for `room` bytes is
+    /// reserved. `Error::FILE_OPEN` if the file cannot be opened, `Error::MEMORY_ALLOC` if there is
+    /// not enough address space.
     pub fn open(name: &CStr, access: OpenMode, room: usize) -> Result<Self> {
         let file = access
             .open(name)
@@ -182,8 +186,8 @@ impl Map {
         }
     }
 
-    /// Queries the mapped file. `query` returns device and inode of the file it was given, and its result. If the program has closed the descriptor,
-    /// the file is opened again.
+    /// Queries the mapped file. `query` returns device and inode of the file it was given, and its
+    /// result. If the program has closed the descriptor, the file is opened again.
     ///
     /// # Errors
     /// [`Error::FILE_READ`] if the path leads to another file, or `query` fails.
@@ -214,7 +218,8 @@ impl Map {
         size.ok_or(Error::FILE_READ)
     }
 
-    /// Checks the descriptor of the file before it is used, and opens it again if the program has closed it.
+    /// Checks the descriptor of the file before it is used, and opens it again if the program has
+    /// closed it.
     ///
     /// # Errors
     /// [`Error::FILE_READ`] if that is impossible.
@@ -232,8 +237,8 @@ impl Map {
         }
     }
 
-    /// The address of the `len` bytes at `pos`. It is valid until the next write, and as long as the map exists. `Error::FILE_READ` if not all of
-    /// them are there.
+    /// The address of the `len` bytes at `pos`. It is valid until the next write, and as long as
+    /// the map exists. `Error::FILE_READ` if not all of them are there.
     pub fn address(&self, pos: u64, len: usize) -> Result<*mut u8> {
         let region = self.look();
         let pos = region.find(pos, len)?;
@@ -331,12 +336,14 @@ impl Storage for Map {
                 .map_err(|_| Error::FILE_WRITE)?;
         }
         write_all(file, pos, buf, &Default::default()).inspect_err(|_| {
-            // Removes what a partial write has added to the file. If this fails, nothing more can be done.
+            // Removes what a partial write has added to the file. If this fails, nothing more can
+            // be done.
             let _ = files::set_len(file, before, &Default::default());
         })?;
         region.size = usize::try_from(before).map_or(end, |size| size.max(end));
         if region.size > region.mapped {
-            // Another handle has made the file longer. If that part cannot be mapped, no addresses in it are returned.
+            // Another handle has made the file longer. If that part cannot be mapped, no addresses
+            // in it are returned.
             let (size, kind) = (region.size, self.access.kind());
             let _ = region.grow_shared(size, kind, file);
         }

@@ -1,8 +1,9 @@
-//! Records the operations that this thread is in, with the super-chunks that they have locked, and whether the thread is in a callback, a
-//! function of the program that an operation has called.
+//! Records the operations that this thread is in, with the super-chunks that they have locked, and
+//! whether the thread is in a callback, a function of the program that an operation has called.
 //!
-//! A callback (a pre- or postfilter, a codec, a filter) may read the super-chunk for which it is called. Such a read must not wait for threads
-//! that wait for the operation. Changes by a callback are refused. Worker threads inherit the operations of the thread for which they work.
+//! A callback (a pre- or postfilter, a codec, a filter) may read the super-chunk for which it is
+//! called. Such a read must not wait for threads that wait for the operation. Changes by a callback
+//! are refused. Worker threads inherit the operations of the thread for which they work.
 
 use oxiblosc_base::memory::per_thread::PerThread;
 use oxiblosc_base::{Error, Result};
@@ -180,8 +181,9 @@ pub fn nesting(id: usize) -> Result<Nesting> {
     standing.unwrap_or(Ok(Nesting::Idle))
 }
 
-/// How long this thread may wait for a lock: without a limit (none), unless an operation of this thread has locked something else. The `own`
-/// innermost operations are the ones that need the lock, so they do not count.
+/// How long this thread may wait for a lock: without a limit (none), unless an operation of this
+/// thread has locked something else. The `own` innermost operations are the ones that need the
+/// lock, so they do not count.
 #[inline]
 pub fn timeout(own: usize) -> Option<Duration> {
     let others = CURRENT
@@ -221,7 +223,8 @@ pub fn in_callback_of(id: usize) -> bool {
         .is_some_and(|callback| callback != Callback::No)
 }
 
-/// An operation that has locked a super-chunk. It ends when this is dropped, on the thread that began it, so this is not `Send`.
+/// An operation that has locked a super-chunk. It ends when this is dropped, on the thread that
+/// began it, so this is not `Send`.
 pub struct OperationGuard(usize, PhantomData<MutexGuard<'static, ()>>);
 
 /// Records that an operation of this thread has locked the super-chunk `id`.
@@ -290,8 +293,9 @@ impl Drop for OperationGuard {
     }
 }
 
-/// Where operations on a super-chunk are recorded. When it is dropped, with the super-chunk, those are forgotten that this thread has left by a `longjmp`
-/// out of a callback: another super-chunk may get the id.
+/// Where operations on a super-chunk are recorded. When it is dropped, with the super-chunk, those
+/// are forgotten that this thread has left by a `longjmp` out of a callback: another super-chunk
+/// may get the id.
 #[derive(Debug)]
 pub struct Records(usize);
 
@@ -311,7 +315,8 @@ impl Drop for Records {
     }
 }
 
-/// Records which chunk of the super-chunk `id` the operation of this thread works on, if there is one.
+/// Records which chunk of the super-chunk `id` the operation of this thread works on, if there is
+/// one.
 #[inline]
 pub fn set_chunk(id: usize, nchunk: usize) {
     CURRENT.with(|operations| operations.change(id, |operation| operation.nchunk = Some(nchunk)));
@@ -344,7 +349,8 @@ impl Drop for Restore {
     }
 }
 
-/// Makes this thread inherit the operations of the one for which it works, until the result is dropped.
+/// Makes this thread inherit the operations of the one for which it works, until the result is
+/// dropped.
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`].
@@ -361,7 +367,8 @@ pub fn forget_thread() {
     CURRENT.discard_if(|operations| operations.len.get() == 0);
 }
 
-/// A callback that is running, until this is dropped. It holds the one that the thread was in before.
+/// A callback that is running, until this is dropped. It holds the one that the thread was in
+/// before.
 pub struct CallbackGuard(Callback);
 
 impl Drop for CallbackGuard {
@@ -370,7 +377,8 @@ impl Drop for CallbackGuard {
     }
 }
 
-/// Records that a callback runs. Without an operation nothing is recorded, as the thread has locked nothing and its callbacks may do anything.
+/// Records that a callback runs. Without an operation nothing is recorded, as the thread has locked
+/// nothing and its callbacks may do anything.
 fn call(callback: Callback) -> CallbackGuard {
     let before = CURRENT.with(|operations| {
         let before = operations.callback.get();

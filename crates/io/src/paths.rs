@@ -1,4 +1,5 @@
-//! Operations on paths rather than on open files. Symbolic links are removed and renamed themselves, not followed.
+//! Operations on paths rather than on open files. Symbolic links are removed and renamed
+//! themselves, not followed.
 
 use oxiblosc_base::memory::{CStrBuf, TryVec};
 pub use oxiblosc_base::system::files::path_bytes;
@@ -44,8 +45,8 @@ pub fn is_regular(name: &CStr) -> bool {
     files::stat(name, true).is_ok_and(files::Stat::is_file)
 }
 
-/// The path to which links at `name` lead in the end, whether something is there or not; `name` itself if it is no link. `Error::FILE_OPEN` if links
-/// form a loop.
+/// The path to which links at `name` lead in the end, whether something is there or not; `name`
+/// itself if it is no link. `Error::FILE_OPEN` if links form a loop.
 pub fn followed(name: &CStr) -> Result<CStrBuf> {
     let mut at = CStrBuf::copy_of(name)?;
     let mut room = TryVec::filled(0, files::MAX_PATH)?;
@@ -70,7 +71,8 @@ fn up_to_name(path: &CStr) -> &[u8] {
     &bytes[..slash.map_or(0, |at| at + 1)]
 }
 
-/// A file or directory that is created, so that it can be removed if the operation that needs it fails.
+/// A file or directory that is created, so that it can be removed if the operation that needs it
+/// fails.
 #[derive(Debug)]
 pub struct NewPath {
     path: CStrBuf,
@@ -82,7 +84,8 @@ pub struct NewPath {
 }
 
 impl NewPath {
-    /// For a directory, or a file and perhaps a lock file at `lock`, that is about to be created at `name`.
+    /// For a directory, or a file and perhaps a lock file at `lock`, that is about to be created at
+    /// `name`.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
@@ -138,7 +141,8 @@ pub fn remove_file(name: &CStr) -> Result<()> {
         .doing(Doing::RemoveFile)
 }
 
-/// Renames a file or directory, replacing a file that has the new name. `Error::FAILURE` if that fails, or [`kind`] tells that there is nothing.
+/// Renames a file or directory, replacing a file that has the new name. `Error::FAILURE` if that
+/// fails, or [`kind`] tells that there is nothing.
 pub fn rename(from: &CStr, to: &CStr) -> Result<()> {
     kind(from)?.ok_or(Error::FAILURE)?;
     files::rename(from, to)
@@ -151,7 +155,8 @@ pub fn is_taken(name: &CStr) -> bool {
     !files::stat(name, false).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-/// Renames a file or directory to a name that nothing has. `Error::FILE_OPEN` if something has it, or that fails.
+/// Renames a file or directory to a name that nothing has. `Error::FILE_OPEN` if something has it,
+/// or that fails.
 pub fn rename_new(from: &CStr, to: &CStr) -> Result<()> {
     files::rename_new(from, to)
         .or_error(Error::FILE_OPEN)
@@ -165,15 +170,17 @@ pub fn create_dir(name: &CStr) -> Result<()> {
         .doing(Doing::CreateFolder)
 }
 
-/// Syncs a directory: when it returns, new, removed and renamed files in it would survive a loss of power. `Error::FILE_WRITE` if that fails.
+/// Syncs a directory: when it returns, new, removed and renamed files in it would survive a loss of
+/// power. `Error::FILE_WRITE` if that fails.
 pub fn sync_dir(name: &CStr) -> Result<()> {
     files::sync_names(name)
         .or_error(Error::FILE_WRITE)
         .doing(Doing::SyncFile)
 }
 
-/// Syncs a directory and the files in it: when it returns, they and their names would survive a loss of power, and so would the name of the
-/// directory. `Error::FILE_WRITE` if that fails. On Linux it is one system call, which syncs the whole file system.
+/// Syncs a directory and the files in it: when it returns, they and their names would survive a
+/// loss of power, and so would the name of the directory. `Error::FILE_WRITE` if that fails. On
+/// Linux it is one system call, which syncs the whole file system.
 #[cfg(target_os = "linux")]
 pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
     files::open(name, OpenFlags::READ, NewFileAccess::All)
@@ -182,8 +189,9 @@ pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
         .doing(Doing::SyncFile)
 }
 
-/// Syncs a directory and the files in it: when it returns, they and their names would survive a loss of power, and so would the name of the
-/// directory. `Error::FILE_WRITE` if that fails, or the error of reading the directory.
+/// Syncs a directory and the files in it: when it returns, they and their names would survive a
+/// loss of power, and so would the name of the directory. `Error::FILE_WRITE` if that fails, or the
+/// error of reading the directory.
 #[cfg(not(target_os = "linux"))]
 pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
     sync_each_file(name)
@@ -248,11 +256,13 @@ fn opened(name: &CStr) -> Result<Folder> {
     })
 }
 
-/// Removes a directory and the files in it. `Error::NOT_FOUND` if it cannot be read; `Error::FAILURE` if it contains a directory (nothing is removed then),
-/// or if something could not be removed.
+/// Removes a directory and the files in it. `Error::NOT_FOUND` if it cannot be read;
+/// `Error::FAILURE` if it contains a directory (nothing is removed then), or if something could not
+/// be removed.
 ///
-/// Of a link to a directory, the files in the target are removed and the target stays. The path is looked up once: if another user puts a
-/// link in the place of the directory, nothing is removed where that leads.
+/// Of a link to a directory, the files in the target are removed and the target stays. The path is
+/// looked up once: if another user puts a link in the place of the directory, nothing is removed
+/// where that leads.
 pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
     // An empty directory is removed without reading it, as there may be no free file descriptor.
     if files::remove_dir(name).is_ok() {
@@ -286,7 +296,8 @@ pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
     Err(Error::FAILURE)
 }
 
-/// Removes the frame at a path: a file with the lock file beside it, or a directory with the files in it. Does nothing if there is nothing at the path.
+/// Removes the frame at a path: a file with the lock file beside it, or a directory with the files
+/// in it. Does nothing if there is nothing at the path.
 ///
 /// # Errors
 /// Those of [`kind`], [`remove_file`] and [`remove_dir_with_files`].
@@ -410,7 +421,8 @@ mod tests {
         assert_eq!(kind(&a), Ok(None));
     }
 
-    /// The directory that the environment names is removed: run by the next test, in a process of its own.
+    /// The directory that the environment names is removed: run by the next test, in a process of
+    /// its own.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[test]
     fn the_named_directory_goes() {
@@ -420,7 +432,8 @@ mod tests {
         }
     }
 
-    /// Another user puts a link in the place of the directory, or of the one that holds it, between any two calls.
+    /// Another user puts a link in the place of the directory, or of the one that holds it, between
+    /// any two calls.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[test]
     fn nothing_goes_where_a_link_leads() {
@@ -429,7 +442,8 @@ mod tests {
         let at = |name: &str| path(&folder.path(name)).to_path_buf();
         let shim = shim::compile(shim::EXCHANGE, &at(""));
         let mut swept = 0;
-        // A link that is there when the path is looked up is followed, so that the first call counts as before it.
+        // A link that is there when the path is looked up is followed, so that the first call
+        // counts as before it.
         for (old, decoy) in [("theirs/frame", "kept/frame"), ("theirs", "kept")] {
             for call in 0.. {
                 let _ = fs::remove_dir_all(at("theirs"));

@@ -1,4 +1,5 @@
-//! Limits how many files the process keeps open between calls: a program may have thousands of open frames, but file descriptors are limited.
+//! Limits how many files the process keeps open between calls: a program may have thousands of open
+//! frames, but file descriptors are limited.
 
 use oxiblosc_base::memory::env::environment;
 use oxiblosc_base::system::files;
@@ -10,8 +11,8 @@ const DEFAULT_LIMIT: usize = 96;
 /// At most one of this many file descriptors of the process is kept open.
 const SHARE: u64 = 16;
 
-/// Counts the files that are kept open. The count is atomic, since a `fork` could leave a lock locked. A child process inherits the files and
-/// the count.
+/// Counts the files that are kept open. The count is atomic, since a `fork` could leave a lock
+/// locked. A child process inherits the files and the count.
 pub struct FileSlots {
     /// How many slots are taken.
     taken: AtomicUsize,
@@ -19,11 +20,13 @@ pub struct FileSlots {
     limit: AtomicUsize,
 }
 
-/// Permission to keep one file open, given back when this is dropped. Drop it together with the file.
+/// Permission to keep one file open, given back when this is dropped. Drop it together with the
+/// file.
 pub struct FileSlot<'a>(&'a FileSlots);
 
-/// The slots of this process for files that are open for reading: as many as the environment variable `BLOSC_MAX_CACHED_READERS` said when the
-/// first was taken, otherwise 96 or a sixteenth of the file descriptors that the process may have, whichever is less.
+/// The slots of this process for files that are open for reading: as many as the environment
+/// variable `BLOSC_MAX_CACHED_READERS` said when the first was taken, otherwise 96 or a sixteenth
+/// of the file descriptors that the process may have, whichever is less.
 pub static READERS: FileSlots = FileSlots {
     taken: AtomicUsize::new(0),
     limit: AtomicUsize::new(0),
@@ -77,7 +80,8 @@ impl Drop for FileSlot<'_> {
     }
 }
 
-/// The number of slots: the value of the environment variable, read as C reads numbers; without one, from the limit of file descriptors.
+/// The number of slots: the value of the environment variable, read as C reads numbers; without
+/// one, from the limit of file descriptors.
 fn limit(asked: Option<&str>, descriptors: Option<u64>) -> usize {
     if let Some(asked) = asked.filter(|asked| !asked.is_empty()) {
         let number = asked.trim_start();

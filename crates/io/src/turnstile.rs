@@ -1,9 +1,11 @@
 //! Keeps readers whose locks overlap from starving a writer.
 //!
-//! `flock` grants a shared lock while others hold one, even if a writer waits for the exclusive lock. So a waiting writer takes a
-//! second lock, on one byte far behind the file's contents. A new reader first waits until that lock is free, unless the writer may be waiting
-//! for an operation of this reader. The lock belongs to the open file, so the system releases it when the process ends. The
-//! reference library does not use it: its readers do not wait for our writers, and its writers may starve.
+//! `flock` grants a shared lock while others hold one, even if a writer waits for the exclusive
+//! lock. So a waiting writer takes a second lock, on one byte far behind the file's contents. A new
+//! reader first waits until that lock is free, unless the writer may be waiting for an operation of
+//! this reader. The lock belongs to the open file, so the system releases it when the process ends.
+//! The reference library does not use it: its readers do not wait for our writers, and its writers
+//! may starve.
 
 use oxiblosc_base::system::locks::turn;
 use std::fs::File;

@@ -1,7 +1,9 @@
-//! Replaces a file atomically: the path leads to the old bytes or to the new ones, whatever call fails and whenever the process is killed.
+//! Replaces a file atomically: the path leads to the old bytes or to the new ones, whatever call
+//! fails and whenever the process is killed.
 //!
-//! The bytes are written to a new file in the same directory, which is then renamed. It gets the mode, owner, group, access control list and user
-//! attributes of the old file, as far as the process is permitted to set them. Links are followed. What is not a regular file, such as a
+//! The bytes are written to a new file in the same directory, which is then renamed. It gets the
+//! mode, owner, group, access control list and user attributes of the old file, as far as the
+//! process is permitted to set them. Links are followed. What is not a regular file, such as a
 //! device, cannot be replaced and is written directly.
 
 use super::file::write_all;
@@ -17,10 +19,12 @@ use std::io::{self, ErrorKind};
 /// How many names are tried for a new file.
 const NAMES: usize = 64;
 
-/// Makes `bytes` the content of the file at `name`, which need not exist. With `durable`, it returns when that would survive a loss of power.
+/// Makes `bytes` the content of the file at `name`, which need not exist. With `durable`, it
+/// returns when that would survive a loss of power.
 ///
 /// # Errors
-/// `Error::FILE_OPEN` if the file or its directory cannot be written to, `Error::FILE_WRITE` if the bytes cannot be written. Nothing has changed then.
+/// `Error::FILE_OPEN` if the file or its directory cannot be written to, `Error::FILE_WRITE` if the
+/// bytes cannot be written. Nothing has changed then.
 pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
     let followed = paths::followed(name)?;
     let target: &CStr = &followed;
@@ -31,8 +35,8 @@ pub fn write(name: &CStr, bytes: &[u8], durable: bool) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound && !ends_in_separator(target) => None,
         Err(_) => return Err(Error::FILE_OPEN),
     };
-    // A replacement is private until it has the mode of the old file, so that the bytes are never readable to more users. Otherwise the file gets
-    // the default mode.
+    // A replacement is private until it has the mode of the old file, so that the bytes are never
+    // readable to more users. Otherwise the file gets the default mode.
     let is_there = old.is_some();
     let access = if is_there {
         NewFileAccess::Owner
@@ -123,8 +127,9 @@ fn write_in_place(target: &CStr, bytes: &[u8]) -> Result<()> {
     files::write_all(&file, bytes).or_error(Error::FILE_WRITE)
 }
 
-/// Makes a new file like the old one, and closes both: Windows does not replace an open file. The bytes are written last, so that the system clears
-/// set-user-ID bits which this user could not have set.
+/// Makes a new file like the old one, and closes both: Windows does not replace an open file. The
+/// bytes are written last, so that the system clears set-user-ID bits which this user could not
+/// have set.
 fn fill(file: File, bytes: &[u8], old: Option<Old>, durable: bool) -> Result<()> {
     if let Some(old) = old {
         attributes::copy(&old.file, &file)?;
@@ -145,8 +150,9 @@ fn fill(file: File, bytes: &[u8], old: Option<Old>, durable: bool) -> Result<()>
 struct Temporary(Option<CStrBuf>);
 
 impl Temporary {
-    /// Creates an empty file in the directory of `target`. Its name is random, so that another user cannot prepare it; if anything has that name, even a
-    /// link, the next one is tried. The length of the name does not depend on that of `target`, which may be the longest possible.
+    /// Creates an empty file in the directory of `target`. Its name is random, so that another user
+    /// cannot prepare it; if anything has that name, even a link, the next one is tried. The length
+    /// of the name does not depend on that of `target`, which may be the longest possible.
     fn beside(target: &CStr, access: NewFileAccess) -> Result<(Self, File)> {
         for _ in 0..NAMES {
             let name = temporary_name(target)?;
@@ -173,7 +179,8 @@ impl Temporary {
         Ok(())
     }
 
-    /// As [`Self::replace`], and syncs the directory. If that fails, the old file gets its name back.
+    /// As [`Self::replace`], and syncs the directory. If that fails, the old file gets its name
+    /// back.
     fn replace_durably(self, target: &CStr, is_there: bool) -> Result<()> {
         let folder = paths::folder(target)?.ok_or(Error::FILE_WRITE)?;
         let old = if is_there {
@@ -184,7 +191,8 @@ impl Temporary {
         self.replace(target)?;
         let synced = paths::sync_dir(&folder);
         if synced.is_err() {
-            // Restores the old file, or removes the new one if there was none. If that fails, the new file stays.
+            // Restores the old file, or removes the new one if there was none. If that fails, the
+            // new file stays.
             let _ = match old {
                 Some(old) => old.replace(target),
                 None if is_there => Ok(()),

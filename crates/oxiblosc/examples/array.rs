@@ -7,7 +7,8 @@ fn bytes(items: impl IntoIterator<Item = f32>) -> Vec<u8> {
 }
 
 fn main() -> Result<(), oxiblosc::Error> {
-    // 1,000 x 2,000 floats. What is read together should be in one chunk, and what is small in one block.
+    // 1,000 x 2,000 floats. What is read together should be in one chunk, and what is small in one
+    // block.
     let layout = Layout {
         shape: &[1000, 2000],
         chunks: &[250, 500],

@@ -1,4 +1,5 @@
-//! Metalayers: a program's own bytes beside the data, by name. Fixed ones stay as long as they were made; variable ones come, grow and go.
+//! Metalayers: a program's own bytes beside the data, by name. Fixed ones stay as long as they were
+//! made; variable ones come, grow and go.
 
 use oxiblosc::{Place, StorageParams, SuperChunk};
 

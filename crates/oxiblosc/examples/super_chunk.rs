@@ -1,4 +1,5 @@
-//! A super-chunk: a series of any length, cut into chunks, here in a file. It grows, is read in part, changed, and opened again.
+//! A super-chunk: a series of any length, cut into chunks, here in a file. It grows, is read in
+//! part, changed, and opened again.
 
 use oxiblosc::{CParams, Place, Protection, StorageParams, SuperChunk};
 
@@ -21,7 +22,8 @@ fn main() -> Result<(), oxiblosc::Error> {
         schunk.append_data(&bytes(n * 100_000..(n + 1) * 100_000))?;
     }
 
-    // Items 250,000 to 251,000, which are in the third chunk: only its blocks that hold them are decompressed.
+    // Items 250,000 to 251,000, which are in the third chunk: only its blocks that hold them are
+    // decompressed.
     let mut some = [0; 4000];
     schunk.read_bytes(1_000_000..1_004_000, &mut some)?;
     assert_eq!(some[..], bytes(250_000..251_000));

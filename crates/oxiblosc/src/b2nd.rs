@@ -1,7 +1,8 @@
 //! N-dimensional arrays on top of a super-chunk.
 //!
-//! An array is cut into chunks, and each chunk into blocks; at the end of a dimension both are padded. The data of a chunk are its blocks one
-//! after the other, and the items of each block are in C order.
+//! An array is cut into chunks, and each chunk into blocks; at the end of a dimension both are
+//! padded. The data of a chunk are its blocks one after the other, and the items of each block are
+//! in C order.
 //!
 //! - [`ndim`](crate::ndim): the shapes of array, chunks and blocks, and the metalayer that has them
 //! - `select`: which blocks a selection touches, and which items of them

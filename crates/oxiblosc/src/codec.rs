@@ -1,8 +1,9 @@
-//! The ids of codecs, as chunks and [`CParams`](crate::CParams) have them, and the table of all codecs: those of the format ([`Codec`]),
-//! and the registered ones ([`REGISTERED_CODECS`]).
+//! The ids of codecs, as chunks and [`CParams`](crate::CParams) have them, and the table of all
+//! codecs: those of the format ([`Codec`]), and the registered ones ([`REGISTERED_CODECS`]).
 //!
 //! [`NDLZ`] and the three of ZFP compress only blocks of arrays, and need a parameter
-//! ([`CParams::codec_meta`](crate::CParams::codec_meta)). C programs may register more ids, which contexts of this crate refuse.
+//! ([`CParams::codec_meta`](crate::CParams::codec_meta)). C programs may register more ids, which
+//! contexts of this crate refuse.
 
 pub use oxiblosc_codecs::codec_id::{NDLZ, ZFP_ACCURACY, ZFP_PRECISION, ZFP_RATE};
 pub use oxiblosc_codecs::{

@@ -101,9 +101,11 @@ impl Compressor {
     /// Compresses data into a chunk.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if the typesize is not positive or larger than the largest block, [`Error::CODEC_PARAM`] for a level
-    /// above 9 and for a dictionary with a codec that takes none, [`Error::CODEC_SUPPORT`] for a codec that is not the library's,
-    /// [`Error::MAX_BUFSIZE_EXCEEDED`] for more data than a chunk can have (2 GiB), [`Error::MEMORY_ALLOC`].
+    /// [`Error::INVALID_PARAM`] if the typesize is not positive or larger than the largest block,
+    /// [`Error::CODEC_PARAM`] for a level above 9 and for a dictionary with a codec that takes
+    /// none, [`Error::CODEC_SUPPORT`] for a codec that is not the library's,
+    /// [`Error::MAX_BUFSIZE_EXCEEDED`] for more data than a chunk can have (2 GiB),
+    /// [`Error::MEMORY_ALLOC`].
     pub fn compress(&self, data: &[u8]) -> Result<Buffer> {
         let mut chunk = Buffer::unspecified(data.len() + MAX_OVERHEAD)?;
         let header = EncodeContext::compress(self, ChunkInput::Buffer(data), &mut chunk, false)?;
@@ -131,7 +133,8 @@ impl Compressor {
     /// As for [`Self::compress`]; [`Error::INVALID_PARAM`] if there is no buffer, or an empty one.
     pub fn compress_vlblocks(&self, blocks: &[&[u8]]) -> Result<Buffer> {
         let source = ChunkInput::Variable(blocks);
-        // A block costs four bytes in the table of block starts, and four for the size of its stream.
+        // A block costs four bytes in the table of block starts, and four for the size of its
+        // stream.
         let sizes = 8 * blocks.len();
         let mut chunk = Buffer::unspecified(source.nbytes() + MAX_OVERHEAD + sizes)?;
         let header = EncodeContext::compress(self, source, &mut chunk, false)?;
@@ -206,12 +209,12 @@ impl Decompressor {
         DecodeContext::decompress(self, &ChunkHeader::parse(chunk)?, chunk, dest)
     }
 
-    /// Decompresses `nitems` items of a chunk, from item `start` on, into the front of `dest`. An item has the typesize that the
-    /// chunk records. Gives how many bytes they are.
+    /// Decompresses `nitems` items of a chunk, from item `start` on, into the front of `dest`. An
+    /// item has the typesize that the chunk records. Gives how many bytes they are.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for items out of range, and for a chunk of variable-length blocks; [`Error::WRITE_BUFFER`] if the items do
-    /// not fit into `dest`; those of a damaged chunk.
+    /// [`Error::INVALID_PARAM`] for items out of range, and for a chunk of variable-length blocks;
+    /// [`Error::WRITE_BUFFER`] if the items do not fit into `dest`; those of a damaged chunk.
     pub fn decompress_items(
         &self,
         chunk: &[u8],
@@ -225,7 +228,8 @@ impl Decompressor {
     /// Decompresses a chunk of variable-length blocks, each into a buffer of its own.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for a chunk of another kind; [`Error::MEMORY_ALLOC`]; those of a damaged chunk.
+    /// [`Error::INVALID_PARAM`] for a chunk of another kind; [`Error::MEMORY_ALLOC`]; those of a
+    /// damaged chunk.
     pub fn decompress_vlblocks(&self, chunk: &[u8]) -> Result<TryVec<Buffer>> {
         decoding::decompress_vlblocks(self, &ChunkHeader::parse(chunk)?, chunk, usize::MAX)
     }
@@ -233,7 +237,8 @@ impl Decompressor {
     /// Decompresses block `nblock` of a chunk of variable-length blocks.
     ///
     /// # Errors
-    /// As for [`Self::decompress_vlblocks`]; [`Error::INVALID_PARAM`] if the chunk has no such block.
+    /// As for [`Self::decompress_vlblocks`]; [`Error::INVALID_PARAM`] if the chunk has no such
+    /// block.
     pub fn decompress_vlblock(&self, chunk: &[u8], nblock: usize) -> Result<Buffer> {
         decoding::decompress_vlblock(self, &ChunkHeader::parse(chunk)?, chunk, nblock)
     }

@@ -1,5 +1,5 @@
-//! How contexts decompress chunks. The contexts of the C library have, besides what those of Rust programs have, callbacks and a mask of
-//! blocks.
+//! How contexts decompress chunks. The contexts of the C library have, besides what those of Rust
+//! programs have, callbacks and a mask of blocks.
 
 use crate::exec::Pool;
 use crate::lazy::{self, LazySource, LazyTrailer, is_lazy};
@@ -17,14 +17,16 @@ use oxiblosc_chunk::workers::Workers;
 ///
 /// The provided methods decompress the chunks of a super-chunk.
 pub trait DecodeContext: Sync {
-    /// The program's functions, for the chunk whose first bytes are `front`, at least all of its header.
+    /// The program's functions, for the chunk whose first bytes are `front`, at least all of its
+    /// header.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
     fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
 
-    /// Records the next chunk and its destination in the context, where functions of the program look for them. `dest` is the front of a
-    /// buffer of `room` bytes; it is none if each block has a buffer of its own.
+    /// Records the next chunk and its destination in the context, where functions of the program
+    /// look for them. `dest` is the front of a buffer of `room` bytes; it is none if each block has
+    /// a buffer of its own.
     fn describe(
         &self,
         _header: &ChunkHeader,
@@ -79,10 +81,12 @@ pub trait DecodeContext: Sync {
         }
     }
 
-    /// Decompresses a chunk that is in memory and has this header into the front of `dest`. Gives the size of its data in bytes.
+    /// Decompresses a chunk that is in memory and has this header into the front of `dest`. Gives
+    /// the size of its data in bytes.
     ///
     /// # Errors
-    /// [`Error::WRITE_BUFFER`] if the data do not fit into `dest`; those of a damaged chunk, and of the program's functions.
+    /// [`Error::WRITE_BUFFER`] if the data do not fit into `dest`; those of a damaged chunk, and of
+    /// the program's functions.
     fn decompress(&self, header: &ChunkHeader, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
         let room = dest.len();
         let data = dest.get_mut(..header.nbytes).ok_or(Error::WRITE_BUFFER)?;
@@ -93,7 +97,8 @@ pub trait DecodeContext: Sync {
         decompress(self, header, chunk, data, room)
     }
 
-    /// As [`Self::decompress`], for a chunk that may be in a file. `front` has its first bytes, at least all of its header.
+    /// As [`Self::decompress`], for a chunk that may be in a file. `front` has its first bytes, at
+    /// least all of its header.
     ///
     /// # Errors
     /// As for [`Self::decompress`], and those of input.
@@ -139,8 +144,8 @@ pub trait DecodeContext: Sync {
     }
 }
 
-/// Decompresses the chunk `src`, which has this header and may be lazy. `data` has the size of its data, and is the front of a destination of
-/// `room` bytes. Gives the size of the data in bytes.
+/// Decompresses the chunk `src`, which has this header and may be lazy. `data` has the size of its
+/// data, and is the front of a destination of `room` bytes. Gives the size of the data in bytes.
 ///
 /// # Errors
 /// Those of a damaged chunk, of input, and of the program's functions.
@@ -159,8 +164,8 @@ pub fn decompress(
     decompress_any(ctx, header, src, data, room)
 }
 
-/// [`decompress`] for any chunk. It is not inlined: the fast path would have to save the registers that this needs, 3 % of the instructions for a
-/// small chunk.
+/// [`decompress`] for any chunk. It is not inlined: the fast path would have to save the registers
+/// that this needs, 3 % of the instructions for a small chunk.
 #[inline(never)]
 fn decompress_any(
     ctx: &(impl DecodeContext + ?Sized),
@@ -183,12 +188,13 @@ fn decompress_any(
         .doing(Doing::Decompress)
 }
 
-/// Decompresses a range of items of the chunk `src`, which may be lazy. `dest` is called with the bytes that will be read and the size of
-/// the range; it gives a buffer of that size, the front of a destination of `room` bytes. Gives the size of the range in bytes.
+/// Decompresses a range of items of the chunk `src`, which may be lazy. `dest` is called with the
+/// bytes that will be read and the size of the range; it gives a buffer of that size, the front of
+/// a destination of `room` bytes. Gives the size of the range in bytes.
 ///
 /// # Errors
-/// [`Error::INVALID_PARAM`] for a chunk of variable-length blocks; those of `dest`; those of a damaged chunk, of input, and of the
-/// program's functions.
+/// [`Error::INVALID_PARAM`] for a chunk of variable-length blocks; those of `dest`; those of a
+/// damaged chunk, of input, and of the program's functions.
 pub fn decompress_items<'d>(
     ctx: &(impl DecodeContext + ?Sized),
     (header, src): (&ChunkHeader, &[u8]),
@@ -250,8 +256,8 @@ fn with_vlchunk(
 /// Decompresses a chunk of at most `most` variable-length blocks, each into a buffer of its own.
 ///
 /// # Errors
-/// [`Error::INVALID_PARAM`] for a chunk of another kind, or with more blocks; [`Error::MEMORY_ALLOC`]; those of a damaged chunk, of input,
-/// and of the program's functions.
+/// [`Error::INVALID_PARAM`] for a chunk of another kind, or with more blocks;
+/// [`Error::MEMORY_ALLOC`]; those of a damaged chunk, of input, and of the program's functions.
 pub fn decompress_vlblocks(
     ctx: &(impl DecodeContext + ?Sized),
     header: &ChunkHeader,

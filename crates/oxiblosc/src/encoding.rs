@@ -1,5 +1,5 @@
-//! How contexts compress data. The contexts of the C library have, besides what those of Rust programs have, callbacks and tuners of the
-//! program.
+//! How contexts compress data. The contexts of the C library have, besides what those of Rust
+//! programs have, callbacks and tuners of the program.
 
 use crate::exec::Pool;
 use crate::params::EncodeRequest;
@@ -33,14 +33,16 @@ pub trait EncodeContext: Sync {
     /// The parameters for a chunk of `nbytes` bytes of data.
     fn request(&self, nbytes: i32) -> EncodeRequest;
 
-    /// The program's functions, for a chunk whose data are in the buffer `source`, or made block by block if that is none.
+    /// The program's functions, for a chunk whose data are in the buffer `source`, or made block by
+    /// block if that is none.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
     fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>>;
 
-    /// Records the data and the destination of the next chunk in the context, where functions of the program look for them: `nbytes` bytes
-    /// of data, which are in `source` if they are in a buffer, and a destination of `room` bytes.
+    /// Records the data and the destination of the next chunk in the context, where functions of
+    /// the program look for them: `nbytes` bytes of data, which are in `source` if they are in a
+    /// buffer, and a destination of `room` bytes.
     ///
     /// # Errors
     /// Those of invalid parameters.
@@ -54,8 +56,8 @@ pub trait EncodeContext: Sync {
         Ok(())
     }
 
-    /// Lets the program's tuner set parameters of the context. Gives whether there is such a tuner; otherwise the built-in one chooses the
-    /// size of a block.
+    /// Lets the program's tuner set parameters of the context. Gives whether there is such a tuner;
+    /// otherwise the built-in one chooses the size of a block.
     ///
     /// # Errors
     /// Those of the tuner.
@@ -63,8 +65,8 @@ pub trait EncodeContext: Sync {
         Ok(false)
     }
 
-    /// Records the size of a block in bytes: what the built-in tuner chose, or the size of the largest variable-length block. Later chunks
-    /// may use it, too.
+    /// Records the size of a block in bytes: what the built-in tuner chose, or the size of the
+    /// largest variable-length block. Later chunks may use it, too.
     fn set_tuned_blocksize(&self, _blocksize: i32) {}
 
     /// Records the parameters of the next chunk, which have been checked.
@@ -75,7 +77,8 @@ pub trait EncodeContext: Sync {
         false
     }
 
-    /// Tells the program's tuner the size of the chunk in bytes and, if [`Self::is_timed`], how many seconds it took.
+    /// Tells the program's tuner the size of the chunk in bytes and, if [`Self::is_timed`], how
+    /// many seconds it took.
     ///
     /// # Errors
     /// Those of the tuner.
@@ -88,7 +91,8 @@ pub trait EncodeContext: Sync {
         false
     }
 
-    /// The version of the codec's format, and whether chunks are instrumented: they have measurements in place of the data.
+    /// The version of the codec's format, and whether chunks are instrumented: they have
+    /// measurements in place of the data.
     fn codec(&self) -> (u8, bool) {
         (1, false)
     }
@@ -112,8 +116,9 @@ pub trait EncodeContext: Sync {
         }
     }
 
-    /// Compresses data into the front of `dest`. Gives the header of the chunk, or none if it does not fit. With `checksums`, the chunk
-    /// gets checksums if `dest` has [room](oxiblosc_chunk::checksum::room) for them.
+    /// Compresses data into the front of `dest`. Gives the header of the chunk, or none if it does
+    /// not fit. With `checksums`, the chunk gets checksums if `dest` has
+    /// [room](oxiblosc_chunk::checksum::room) for them.
     ///
     /// # Errors
     /// Those of invalid parameters, and of functions that the program registered.
@@ -131,8 +136,9 @@ pub trait EncodeContext: Sync {
         compress(self, source, Ok(dest), room, format)
     }
 
-    /// The checked parameters for a chunk of `nbytes` bytes of data. `in_buffer` says whether the data are in a buffer. None if every chunk has
-    /// to go through [`Self::compress`]; see [`Self::sees_chunks`].
+    /// The checked parameters for a chunk of `nbytes` bytes of data. `in_buffer` says whether the
+    /// data are in a buffer. None if every chunk has to go through [`Self::compress`]; see
+    /// [`Self::sees_chunks`].
     ///
     /// # Errors
     /// Those of invalid parameters.
@@ -168,8 +174,9 @@ fn request_for(ctx: &(impl EncodeContext + ?Sized), nbytes: usize) -> Result<Enc
     Ok(ctx.request(nbytes))
 }
 
-/// Describes a chunk to a context, runs its tuner, and checks all parameters. The request is changed in place, because copying a struct
-/// whose fields were just written one by one stalls until the stores are done.
+/// Describes a chunk to a context, runs its tuner, and checks all parameters. The request is
+/// changed in place, because copying a struct whose fields were just written one by one stalls
+/// until the stores are done.
 fn prepare(
     ctx: &(impl EncodeContext + ?Sized),
     request: &mut EncodeRequest,
@@ -210,11 +217,12 @@ fn encode_params(
     params
 }
 
-/// Compresses data into the front of `dest`, which has `room` bytes. Gives the header of the chunk, or none if it does not fit.
+/// Compresses data into the front of `dest`, which has `room` bytes. Gives the header of the chunk,
+/// or none if it does not fit.
 ///
 /// # Errors
-/// Those of invalid parameters, of the program's functions, and the error in `dest`, which is given only if the parameters are valid: so the
-/// reference does it.
+/// Those of invalid parameters, of the program's functions, and the error in `dest`, which is given
+/// only if the parameters are valid: so the reference does it.
 pub fn compress(
     ctx: &(impl EncodeContext + ?Sized),
     source: ChunkInput,
@@ -239,11 +247,12 @@ pub fn compress(
     Ok(header)
 }
 
-/// Compresses buffers into one chunk, in which each is a block. `dest` is called once the blocks have been checked. Gives the header
-/// of the chunk, or none if it does not fit.
+/// Compresses buffers into one chunk, in which each is a block. `dest` is called once the blocks
+/// have been checked. Gives the header of the chunk, or none if it does not fit.
 ///
 /// # Errors
-/// Those in `blocks`; [`Error::MAX_BUFSIZE_EXCEEDED`] if they have too many bytes in all; [`Error::MEMORY_ALLOC`]; as for [`compress`].
+/// Those in `blocks`; [`Error::MAX_BUFSIZE_EXCEEDED`] if they have too many bytes in all;
+/// [`Error::MEMORY_ALLOC`]; as for [`compress`].
 pub fn compress_vlblocks<'b, 'd>(
     ctx: &(impl EncodeContext + ?Sized),
     blocks: impl Iterator<Item = Result<&'b [u8]>>,
@@ -269,11 +278,12 @@ pub fn compress_vlblocks<'b, 'd>(
     compressed
 }
 
-/// Checks the sizes of a chunk of special values, all in bytes: an item, the data, the stored item (0 for none), and the destination.
+/// Checks the sizes of a chunk of special values, all in bytes: an item, the data, the stored item
+/// (0 for none), and the destination.
 ///
 /// # Errors
-/// [`Error::DATA`] if the destination is too small or `nbytes` is no multiple of `typesize`; [`Error::INVALID_PARAM`] if the typesize is not
-/// positive or `nbytes` is negative.
+/// [`Error::DATA`] if the destination is too small or `nbytes` is no multiple of `typesize`;
+/// [`Error::INVALID_PARAM`] if the typesize is not positive or `nbytes` is negative.
 pub fn check_special(typesize: i32, nbytes: i32, value: usize, room: usize) -> Result<()> {
     if room < EXTENDED_HEADER_LENGTH + value {
         return Err(Error::DATA);
@@ -287,8 +297,9 @@ pub fn check_special(typesize: i32, nbytes: i32, value: usize, room: usize) -> R
     }
 }
 
-/// Makes a chunk of special values, with the block size that other chunks of so many bytes would get. `value` is the stored item, empty for
-/// none. Sizes must have been [checked](check_special). Gives the size of the chunk in bytes.
+/// Makes a chunk of special values, with the block size that other chunks of so many bytes would
+/// get. `value` is the stored item, empty for none. Sizes must have been [checked](check_special).
+/// Gives the size of the chunk in bytes.
 ///
 /// # Errors
 /// As for [`compress`].
@@ -312,7 +323,8 @@ pub fn make_special(
     Ok(chunk.write(dest.ok_or(Error::DATA)?))
 }
 
-/// A chunk of special values of `typesize` bytes, which has room for itself alone; otherwise as [`make_special`], after [`check_special`].
+/// A chunk of special values of `typesize` bytes, which has room for itself alone; otherwise as
+/// [`make_special`], after [`check_special`].
 ///
 /// # Errors
 /// As for these; [`Error::MEMORY_ALLOC`].

@@ -7,7 +7,8 @@ use oxiblosc_base::{Error, Result};
 use std::ffi::CStr;
 use std::fmt::Display;
 
-/// The value of a variable, as `read` understands it. None if the variable is not set or, with a warning, not understood.
+/// The value of a variable, as `read` understands it. None if the variable is not set or, with a
+/// warning, not understood.
 fn choice<T>(name: &CStr, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
     env::get(name, |value| {
         read(value).or_else(|| unrecognized(name, value))
@@ -53,8 +54,8 @@ fn split() -> Option<Split> {
     })
 }
 
-/// The id of the codec that `BLOSC_COMPRESSOR` names, by `code_of`; a negative one, with a warning, if
-/// there is none.
+/// The id of the codec that `BLOSC_COMPRESSOR` names, by `code_of`; a negative one, with a warning,
+/// if there is none.
 pub fn compressor(code_of: impl FnOnce(&str) -> i32) -> Option<i32> {
     const NAME: &CStr = c"BLOSC_COMPRESSOR";
     env::get(NAME, |value| match code_of(value) {
@@ -63,14 +64,16 @@ pub fn compressor(code_of: impl FnOnce(&str) -> i32) -> Option<i32> {
     })
 }
 
-/// The number in a variable. None, with a warning, for one that is less than `least` or does not fit into a `T`.
+/// The number in a variable. None, with a warning, for one that is less than `least` or does not
+/// fit into a `T`.
 pub fn at_least<T: TryFrom<i64>>(name: &CStr, least: i64) -> Option<T> {
     let value = env::number(name)?;
     let fitting = (value >= least).then(|| T::try_from(value).ok()).flatten();
     fitting.or_else(|| unrecognized(name, value))
 }
 
-/// Parameters of compression in the environment; none for a variable that is not set or has no valid value.
+/// Parameters of compression in the environment; none for a variable that is not set or has no
+/// valid value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// `BLOSC_CLEVEL`.
@@ -120,8 +123,9 @@ impl Overrides {
     }
 }
 
-/// Replaces the parameters of a context by those that are set in the environment, and the codec by the built-in one that
-/// `BLOSC_COMPRESSOR` names. `code_of` gives the id of the codec of a name, or -1, which fails when something is compressed.
+/// Replaces the parameters of a context by those that are set in the environment, and the codec by
+/// the built-in one that `BLOSC_COMPRESSOR` names. `code_of` gives the id of the codec of a name,
+/// or -1, which fails when something is compressed.
 ///
 /// # Errors
 /// [`Error::NULL_POINTER`] if `BLOSC_COMPRESSOR` names a codec that is not built in.

@@ -22,8 +22,8 @@ impl Executor for Pool {
     }
 }
 
-/// Runs a job on this thread if `nworkers` is 1, else on several threads with `distribute`. Callbacks on these threads may use the
-/// super-chunks that this thread has locked.
+/// Runs a job on this thread if `nworkers` is 1, else on several threads with `distribute`.
+/// Callbacks on these threads may use the super-chunks that this thread has locked.
 ///
 /// # Errors
 /// Those of `distribute`, and [`Error::MEMORY_ALLOC`].

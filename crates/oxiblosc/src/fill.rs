@@ -1,4 +1,5 @@
-//! Chunks whose data are made block by block during compression, so that they are never in memory all at once.
+//! Chunks whose data are made block by block during compression, so that they are never in memory
+//! all at once.
 
 use oxiblosc_base::cells::BlockShape;
 use oxiblosc_base::{Error, Result};

@@ -1,4 +1,5 @@
-//! Lazy chunks: the header and the block starts of a chunk on disk, and a trailer that says where in the frame the chunk is.
+//! Lazy chunks: the header and the block starts of a chunk on disk, and a trailer that says where
+//! in the frame the chunk is.
 
 use oxiblosc_base::memory::sort::sort;
 use oxiblosc_base::memory::{Collect, TryVec};
@@ -9,7 +10,8 @@ use oxiblosc_chunk::header::{
 };
 use oxiblosc_chunk::source::BlockSource;
 
-/// Where a chunk is in its frame, as the trailer of a lazy chunk says. The values have not been checked.
+/// Where a chunk is in its frame, as the trailer of a lazy chunk says. The values have not been
+/// checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LazyTrailer {
     /// The index of the chunk. In a directory, the number of its file.
@@ -18,31 +20,35 @@ pub struct LazyTrailer {
     pub offset: i64,
 }
 
-/// Whether the chunk with this header is lazy. Chunks of special values never are, whatever the flag says.
+/// Whether the chunk with this header is lazy. Chunks of special values never are, whatever the
+/// flag says.
 #[inline]
 pub fn is_lazy(header: &ChunkHeader) -> bool {
     header.is_lazy() && header.special() == Special::None
 }
 
-/// Bytes of the table of block starts. A lazy chunk has one even if the data are stored, and then does not use it.
+/// Bytes of the table of block starts. A lazy chunk has one even if the data are stored, and then
+/// does not use it.
 pub fn table_len(header: &ChunkHeader) -> usize {
     4 * header.nblocks
 }
 
-/// Bytes of the lazy chunk with this header: header, block starts, index of the chunk, its offset, and the size of each block.
+/// Bytes of the lazy chunk with this header: header, block starts, index of the chunk, its offset,
+/// and the size of each block.
 pub fn size(header: &ChunkHeader) -> usize {
     header.overhead() + table_len(header) + 4 + 8 + table_len(header)
 }
 
-/// How many of the `size` bytes of a buffer have to be read to parse the header of the chunk in it. `basic` are its first
-/// [`MIN_HEADER_LENGTH`] bytes.
+/// How many of the `size` bytes of a buffer have to be read to parse the header of the chunk in it.
+/// `basic` are its first [`MIN_HEADER_LENGTH`] bytes.
 #[inline]
 pub fn front_len(basic: &[u8], size: usize) -> usize {
     let cbytes = usize::try_from(i32_at(basic, offset::CBYTES)).unwrap_or(0);
     size.min(cbytes.clamp(MIN_HEADER_LENGTH, EXTENDED_HEADER_LENGTH))
 }
 
-/// How many of the `size` bytes of a buffer belong to the chunk with this header. A lazy chunk may be cut short.
+/// How many of the `size` bytes of a buffer belong to the chunk with this header. A lazy chunk may
+/// be cut short.
 ///
 /// # Errors
 /// [`Error::INVALID_HEADER`] for any other chunk that is cut short.
@@ -58,7 +64,8 @@ pub fn len_within(header: &ChunkHeader, size: usize) -> Result<usize> {
 /// Reads the trailer of a whole lazy chunk.
 ///
 /// # Errors
-/// [`Error::READ_BUFFER`] if `lazy` is cut short; [`Error::INVALID_HEADER`] if the size of a block is not what the block starts say.
+/// [`Error::READ_BUFFER`] if `lazy` is cut short; [`Error::INVALID_HEADER`] if the size of a block
+/// is not what the block starts say.
 pub fn trailer(header: &ChunkHeader, lazy: &[u8]) -> Result<LazyTrailer> {
     if lazy.len() < size(header) {
         return Err(Error::READ_BUFFER);
@@ -79,12 +86,12 @@ pub fn trailer(header: &ChunkHeader, lazy: &[u8]) -> Result<LazyTrailer> {
 /// The source of a lazy chunk; none for other chunks.
 pub type LazySource = Option<Box<dyn BlockSource>>;
 
-/// Parses a chunk that may be lazy, in which case `find` gives the source of its blocks. The parsed chunk is put into `place`, and
-/// that source into `kept`, so that both outlive this call.
+/// Parses a chunk that may be lazy, in which case `find` gives the source of its blocks. The parsed
+/// chunk is put into `place`, and that source into `kept`, so that both outlive this call.
 ///
 /// # Errors
-/// [`Error::INVALID_PARAM`] for a lazy chunk without a super-chunk, or with one whose chunks are in memory; [`Error::READ_BUFFER`] for one that
-/// is cut short; those of a damaged chunk.
+/// [`Error::INVALID_PARAM`] for a lazy chunk without a super-chunk, or with one whose chunks are in
+/// memory; [`Error::READ_BUFFER`] for one that is cut short; those of a damaged chunk.
 #[inline(always)]
 pub fn parse<'a, 'c>(
     find: impl FnOnce(LazyTrailer) -> Result<LazySource>,
@@ -115,7 +122,8 @@ fn parse_lazy<'a>(
     Chunk::lazy_copy(header, front.ok_or(Error::READ_BUFFER)?, source)
 }
 
-/// The size of each compressed block: the bytes up to the block that is stored next, which may be any in the table.
+/// The size of each compressed block: the bytes up to the block that is stored next, which may be
+/// any in the table.
 pub(crate) fn sizes(header: &ChunkHeader, table: &[u8]) -> Result<TryVec<i32>> {
     if header.is_memcpyed() {
         let blocksize = header.blocksize_field();

@@ -1,12 +1,15 @@
 //! Blosc2 for Rust programs.
 //!
-//! - [`Compressor`] compresses data into chunks and [`Decompressor`] decompresses them, with [`CParams`] and [`DParams`]
-//! - [`SuperChunk`]: chunks in order, with metalayers, in memory, in a file or in a directory ([`StorageParams`])
+//! - [`Compressor`] compresses data into chunks and [`Decompressor`] decompresses them, with
+//!   [`CParams`] and [`DParams`]
+//! - [`SuperChunk`]: chunks in order, with metalayers, in memory, in a file or in a directory
+//!   ([`StorageParams`])
 //! - [`Array`]: an n-dimensional array
 //!
-//! All of them may be shared by threads: reading takes a shared reference, and so does changing; changes wait for each other. No input
-//! makes them panic. Errors are those of the C API ([`Error`]). Results are in a [`Buffer`] or a [`TryVec`], which dereference to slices: growing them
-//! returns an error where a vector would abort the process.
+//! All of them may be shared by threads: reading takes a shared reference, and so does changing;
+//! changes wait for each other. No input makes them panic. Errors are those of the C API
+//! ([`Error`]). Results are in a [`Buffer`] or a [`TryVec`], which dereference to slices: growing
+//! them returns an error where a vector would abort the process.
 //!
 //! ```no_run
 //! use oxiblosc::{CParams, Place, StorageParams, SuperChunk, codec};

@@ -1,7 +1,8 @@
 //! The shapes of n-dimensional arrays.
 //!
 //! - `meta`: the metalayer with the shapes of array, chunks and blocks
-//! - `shape`, `geometry`: lengths along dimensions, and numbers that are computed from the three shapes
+//! - `shape`, `geometry`: lengths along dimensions, and numbers that are computed from the three
+//!   shapes
 
 /// Shapes, and numbers that are computed from them.
 pub mod geometry;

@@ -61,7 +61,8 @@ impl Shuffle {
     }
 }
 
-/// Puts the filters for a shuffle and, if `delta`, for delta into the last two slots of a pipeline, as Blosc 1 does.
+/// Puts the filters for a shuffle and, if `delta`, for delta into the last two slots of a pipeline,
+/// as Blosc 1 does.
 pub fn set_shuffle(
     filters: &mut [u8; MAX_FILTERS],
     shuffle: Option<Shuffle>,
@@ -79,8 +80,8 @@ pub fn set_shuffle(
     }
 }
 
-/// Whether a filter may have this id. Ids between those of the format and the first registered one, and between the last registered
-/// one and the first that programs may use, are not assigned.
+/// Whether a filter may have this id. Ids between those of the format and the first registered one,
+/// and between the last registered one and the first that programs may use, are not assigned.
 pub fn filter_is_defined(id: u8) -> bool {
     const FIRST_OF_PROGRAMS: u8 = 160;
     let reserved = (filter_id::TRUNC_PREC + 1..=filter_id::LAST_DEFINED).contains(&id);
@@ -113,7 +114,8 @@ pub struct CParams {
     pub blocksize: i32,
     /// Whether blocks are cut into streams.
     pub split: Split,
-    /// The filters ([`crate::filter`]), in the order in which they are applied when compressing. By default five empty slots and a byte shuffle.
+    /// The filters ([`crate::filter`]), in the order in which they are applied when compressing. By
+    /// default five empty slots and a byte shuffle.
     pub filters: [u8; MAX_FILTERS],
     /// A parameter of each filter.
     pub filters_meta: [u8; MAX_FILTERS],
@@ -202,7 +204,8 @@ impl CParams {
     }
 }
 
-/// The parameters of a chunk as a context gives them. [`Self::check`] checks them, and [`Self::encode_params`] converts them.
+/// The parameters of a chunk as a context gives them. [`Self::check`] checks them, and
+/// [`Self::encode_params`] converts them.
 #[derive(Clone, Copy, Debug)]
 pub struct EncodeRequest {
     /// Bytes of the data.
@@ -274,11 +277,13 @@ impl EncodeRequest {
         blocksize
     }
 
-    /// Checks all but the block size, for a chunk whose destination has `room` bytes. `in_buffer` says whether the data are in a buffer.
+    /// Checks all but the block size, for a chunk whose destination has `room` bytes. `in_buffer`
+    /// says whether the data are in a buffer.
     ///
     /// # Errors
-    /// [`Error::MAX_BUFSIZE_EXCEEDED`] for too much data, and for a destination that is too small for a header; [`Error::CODEC_PARAM`] for a
-    /// level that is not 0 to 9, and for a dictionary with a codec that takes none; [`Error::INVALID_PARAM`] for an item that is too large.
+    /// [`Error::MAX_BUFSIZE_EXCEEDED`] for too much data, and for a destination that is too small
+    /// for a header; [`Error::CODEC_PARAM`] for a level that is not 0 to 9, and for a dictionary
+    /// with a codec that takes none; [`Error::INVALID_PARAM`] for an item that is too large.
     pub fn check(&mut self, room: usize, in_buffer: bool) -> Result<()> {
         if self.nbytes > MAX_BUFFERSIZE || room < MAX_OVERHEAD {
             return Err(Error::MAX_BUFSIZE_EXCEEDED);
@@ -299,7 +304,8 @@ impl EncodeRequest {
         Ok(())
     }
 
-    /// All that the bytes of the chunk depend on besides its data. To be called after [`Self::check`]. The number of threads is 1.
+    /// All that the bytes of the chunk depend on besides its data. To be called after
+    /// [`Self::check`]. The number of threads is 1.
     #[inline]
     pub fn encode_params(&self) -> EncodeParams {
         EncodeParams {

@@ -1,7 +1,8 @@
 //! The settings of the process, for functions that work without a context.
 //!
-//! Each setting is one atomic, and every call works on a context of its own. So calls from several threads do not wait for each other, and
-//! the child of a process that forked never finds a lock that nobody will release.
+//! Each setting is one atomic, and every call works on a context of its own. So calls from several
+//! threads do not wait for each other, and the child of a process that forked never finds a lock
+//! that nobody will release.
 
 use crate::encoding::Format;
 use crate::environment::{self, Overrides, override_parameters};
@@ -33,7 +34,8 @@ pub fn is_initialized() -> bool {
     INITIALIZED.load(Relaxed)
 }
 
-/// Ends the worker threads, and frees memory that is kept for the next call. Gives whether the library was initialized.
+/// Ends the worker threads, and frees memory that is kept for the next call. Gives whether the
+/// library was initialized.
 pub fn destroy() -> bool {
     let was_initialized = INITIALIZED.swap(false, Relaxed);
     oxiblosc_pool::shutdown();
@@ -117,7 +119,8 @@ pub fn set_splitmode(splitmode: i32) {
     SPLITMODE.set(splitmode);
 }
 
-/// The number of threads for decompression. If `BLOSC_NTHREADS` is set, its number becomes the process's.
+/// The number of threads for decompression. If `BLOSC_NTHREADS` is set, its number becomes the
+/// process's.
 ///
 /// # Errors
 /// [`Error::INVALID_PARAM`] if `BLOSC_NTHREADS` is less than 1 or more than an `i16` holds.
@@ -138,9 +141,10 @@ pub struct Call {
     pub format: Format,
 }
 
-/// The parameters of a call that compresses. Level, shuffle and typesize come from the caller, the others from the settings of the process.
-/// Environment variables override all of them; those for settings of the process also change the settings. `code_of` gives the id of the
-/// codec of a name, or -1.
+/// The parameters of a call that compresses. Level, shuffle and typesize come from the caller, the
+/// others from the settings of the process. Environment variables override all of them; those for
+/// settings of the process also change the settings. `code_of` gives the id of the codec of a name,
+/// or -1.
 ///
 /// # Errors
 /// Where `BLOSC_NOLOCK` is set, those of [`override_parameters`].
@@ -155,7 +159,8 @@ pub fn compression(
     if let Some(code) = environment::compressor(&code_of) {
         let _ = set_compressor(code);
     }
-    // With this variable, the reference makes a context for each call, which has some parameters of its own.
+    // With this variable, the reference makes a context for each call, which has some parameters of
+    // its own.
     let has_context = env::is_set(c"BLOSC_NOLOCK");
     let mut filters = match has_context {
         true => CParams::default().filters,

@@ -1,5 +1,5 @@
-//! Functions that a program registers, by id and by name. Codecs have names whether they are the library's own, registered with the Blosc
-//! project, or the program's.
+//! Functions that a program registers, by id and by name. Codecs have names whether they are the
+//! library's own, registered with the Blosc project, or the program's.
 
 use oxiblosc_base::memory::{CStrBuf, PublishedTable};
 use oxiblosc_base::{Error, Result};
@@ -15,10 +15,12 @@ pub struct Registration<T> {
     pub name: CStrBuf,
 }
 
-/// The ids that programs may register functions under; those below are the format's and the Blosc project's.
+/// The ids that programs may register functions under; those below are the format's and the Blosc
+/// project's.
 const PROGRAM_IDS: RangeInclusive<i32> = 160..=255;
 
-/// Whether a codec is registered, by the Blosc project or by the program, and so not built in. -1 is no codec.
+/// Whether a codec is registered, by the Blosc project or by the program, and so not built in. -1
+/// is no codec.
 pub(crate) fn is_registered(code: i32) -> bool {
     code >= 0 && Codec::from_code(code).is_none()
 }
@@ -33,11 +35,12 @@ impl<T: Sync + 'static> Registry<T> {
         Self(PublishedTable::new())
     }
 
-    /// Registers functions under an id from 160 to 255. If the id is registered under the same name already, nothing changes.
+    /// Registers functions under an id from 160 to 255. If the id is registered under the same name
+    /// already, nothing changes.
     ///
     /// # Errors
-    /// `refused` for another id, and for one that is registered under another name; [`Error::INVALID_PARAM`] without a name;
-    /// [`Error::MEMORY_ALLOC`].
+    /// `refused` for another id, and for one that is registered under another name;
+    /// [`Error::INVALID_PARAM`] without a name; [`Error::MEMORY_ALLOC`].
     pub fn register(
         &self,
         id: i32,
@@ -109,8 +112,9 @@ impl<T: ProgramCodec + 'static> Registry<T> {
             .map_or(0xff, |entry| entry.functions.version())
     }
 
-    /// The number of the library that the codec of this name belongs to: its format in the `flags` byte of chunks, its id if it is
-    /// registered with the project, or the number that the program gave it.
+    /// The number of the library that the codec of this name belongs to: its format in the `flags`
+    /// byte of chunks, its id if it is registered with the project, or the number that the program
+    /// gave it.
     pub fn library_of(&self, name: &str) -> Option<i32> {
         let known = Codec::from_name(name).map(|known| known.format().into());
         let known = known.or_else(|| registered_code(name));

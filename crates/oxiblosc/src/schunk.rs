@@ -1,9 +1,11 @@
 //! The super-chunk: chunks in order, in memory, in a file or in a directory.
 //!
 //! - `superchunk`: `SuperChunk`, its readers and its changes
-//! - `state`: its counters, parameters, metalayers and chunks; `Parameters`: how its chunks are compressed; `store`: where the chunks are
+//! - `state`: its counters, parameters, metalayers and chunks; `Parameters`: how its chunks are
+//!   compressed; `store`: where the chunks are
 //! - `chunks`, `ranges`, `sparse`, `special`, `metalayers`: what can be read and changed
-//! - `open`: creating and opening super-chunks in Rust programs; `save`: conversion to bytes and files
+//! - `open`: creating and opening super-chunks in Rust programs; `save`: conversion to bytes and
+//!   files
 //! - `host`: what belongs to the program: contexts, and a window on the state
 //! - `copy`, `recompress`: copies
 //! - `parsed`: a parsed chunk, whether it is in memory or in a file

@@ -1,10 +1,13 @@
-//! Plugins: libraries named `libblosc2_NAME.so` that are loaded when a codec, filter or tuner of theirs is used for the first time.
+//! Plugins: libraries named `libblosc2_NAME.so` that are loaded when a codec, filter or tuner of
+//! theirs is used for the first time.
 //!
-//! If the loader finds a library of that name, it is loaded. Otherwise the Python package `blosc2_NAME` is asked for the path of its
-//! library, in a process of its own (`python`, then `python3`, as found in `PATH`; see [`python`]). The library exports a structure `info`
-//! with the names of its functions. It stays loaded. A plugin that was not found is not looked for again for at least a second, so that the
-//! other blocks of a chunk fail quickly. After that it is looked for again, since it may have been installed. While one plugin is looked
-//! for, threads that need another one do not wait.
+//! If the loader finds a library of that name, it is loaded. Otherwise the Python package
+//! `blosc2_NAME` is asked for the path of its library, in a process of its own (`python`, then
+//! `python3`, as found in `PATH`; see [`python`]). The library exports a structure `info` with the
+//! names of its functions. It stays loaded. A plugin that was not found is not looked for again for
+//! at least a second, so that the other blocks of a chunk fail quickly. After that it is looked for
+//! again, since it may have been installed. While one plugin is looked for, threads that need
+//! another one do not wait.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
@@ -33,7 +36,8 @@ pub type Functions = TryVec<*const c_void>;
 /// Takes messages about failures.
 type Trace<'a> = &'a dyn Fn(fmt::Arguments);
 
-/// How long a plugin that was not found is not looked for again: at least this time, and this many times as long as the search took.
+/// How long a plugin that was not found is not looked for again: at least this time, and this many
+/// times as long as the search took.
 const MISSING_FOR: (Duration, u32) = (Duration::from_secs(1), 10);
 
 /// Whether a plugin is loaded.
@@ -61,7 +65,8 @@ struct Plugins {
 
 static PLUGINS: Published<Plugins> = Published::empty();
 
-/// The plugins of this process. A forked child starts with none: its copies of the locks may be held by a thread that only its parent has.
+/// The plugins of this process. A forked child starts with none: its copies of the locks may be
+/// held by a thread that only its parent has.
 fn plugins() -> Result<&'static Plugins> {
     let process = oxiblosc_pool::process();
     let new = || Plugins {
@@ -93,8 +98,8 @@ fn entry(name: &str) -> Result<&'static Mutex<PluginState>> {
     Ok(known)
 }
 
-/// The `count` functions that the `info` structure of plugin `name` names. Loads the plugin if necessary. Messages about failures go to
-/// `trace`.
+/// The `count` functions that the `info` structure of plugin `name` names. Loads the plugin if
+/// necessary. Messages about failures go to `trace`.
 ///
 /// None if there is no such plugin, or it lacks a function.
 ///
@@ -176,8 +181,9 @@ fn trace_loader(trace: Trace) {
     library::explain(|message| trace(format_args!("{}", Lossy(message))));
 }
 
-/// Looks up the `count` functions that are named in the structure `info`, an array of pointers to C strings. Puts their addresses into
-/// `functions`, which has room for them. Returns whether the library has all of them.
+/// Looks up the `count` functions that are named in the structure `info`, an array of pointers to C
+/// strings. Puts their addresses into `functions`, which has room for them. Returns whether the
+/// library has all of them.
 fn look_up(
     library: *mut c_void,
     count: usize,
@@ -192,7 +198,8 @@ fn look_up(
         return false;
     }
     for i in 0..count {
-        // SAFETY: a plugin of this kind has that many names in its structure, each null or a C string.
+        // SAFETY: a plugin of this kind has that many names in its structure, each null or a C
+        // string.
         let name = unsafe {
             let name = *info.add(i);
             (!name.is_null()).then(|| CStr::from_ptr(name))
@@ -258,7 +265,8 @@ mod tests {
         drop((held, list));
     }
 
-    /// Of a program that gets rights from its file, whose user is another, no `PATH` counts and no other variable.
+    /// Of a program that gets rights from its file, whose user is another, no `PATH` counts and no
+    /// other variable.
     #[cfg(target_os = "linux")]
     #[test]
     fn what_a_user_sets_counts_nothing_in_a_program_with_more_rights() {
@@ -277,7 +285,8 @@ mod tests {
             assert_eq!(oxiblosc_base::memory::env::is_set(name), !has_more_rights);
         }
 
-        /// Runs this test in a process that is the user's alone, and in one with another user's rights.
+        /// Runs this test in a process that is the user's alone, and in one with another user's
+        /// rights.
         fn as_user_and_with_more_rights(mark_name: &str) {
             // SAFETY: a call that takes nothing.
             if unsafe { libc::getuid() } != 0 {

@@ -1,9 +1,11 @@
 //! Asks Python where a plugin's package is, in a process of its own.
 //!
-//! Code in the current directory must never run just because a file names a plugin. So Python is only searched for in the
-//! absolute directories of `PATH`, and starts in its isolated mode, in which it imports nothing from the current
-//! directory. This mode finds packages of a virtual environment, but ignores `PYTHONPATH` and the user's own packages. The line of Python
-//! adds the absolute directories of the former, and the latter outside of virtual environments, which is safe.
+//! Code in the current directory must never run just because a file names a plugin. So Python is
+//! only searched for in the absolute directories of `PATH`, and starts in its isolated mode, in
+//! which it imports nothing from the current directory. This mode finds packages of a virtual
+//! environment, but ignores `PYTHONPATH` and the user's own packages. The line of Python adds the
+//! absolute directories of the former, and the latter outside of virtual environments, which is
+//! safe.
 //!
 //! A program that has more rights than its user has no `PATH`, so Python is not asked.
 
@@ -17,7 +19,8 @@ use std::time::{Duration, Instant};
 
 /// The longest path that is accepted.
 const MAX_PATH: usize = 4096;
-/// How long to wait for an answer. Python takes a tenth of a second, and a few seconds if it comes from a slow disk.
+/// How long to wait for an answer. Python takes a tenth of a second, and a few seconds if it comes
+/// from a slow disk.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The Python code before the import. It prints nothing.
@@ -25,7 +28,8 @@ const SEARCH: &str = "import os,site,sys;\
 sys.path[:0]=[p for p in os.environ.get('PYTHONPATH','').split(os.pathsep) if os.path.isabs(p)];\
 [site.addsitedir(p) for p in [site.getusersitepackages()] if sys.prefix==sys.base_prefix and os.path.isdir(p)]";
 
-/// The path of a plugin's library, which its Python package prints. The name of the plugin is valid. None if no Python has the package.
+/// The path of a plugin's library, which its Python package prints. The name of the plugin is
+/// valid. None if no Python has the package.
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).

@@ -7,8 +7,9 @@ use oxiblosc_base::{Error, Result};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A callback that calls a function with each element of an array, on any threads, and returns when all calls have returned. Its parameters are its
-/// data, the function, the number of elements, their size, and the address of the first.
+/// A callback that calls a function with each element of an array, on any threads, and returns when
+/// all calls have returned. Its parameters are its data, the function, the number of elements,
+/// their size, and the address of the first.
 pub type Callback = unsafe extern "C" fn(
     *mut c_void,
     Option<unsafe extern "C" fn(*mut c_void)>,
@@ -25,8 +26,9 @@ unsafe impl Sync for ThreadCallback {}
 
 static REGISTERED: Published<ThreadCallback> = Published::empty();
 
-/// Sets the callback by which [`run_tasks`] uses the program's threads; with `None` it uses the library's again. The memory of a replaced callback is not
-/// freed, since another thread may be using it.
+/// Sets the callback by which [`run_tasks`] uses the program's threads; with `None` it uses the
+/// library's again. The memory of a replaced callback is not freed, since another thread may be
+/// using it.
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`]; nothing has changed then.
@@ -37,8 +39,9 @@ pub unsafe fn set(callback: Option<Callback>, data: *mut c_void) -> Result<()> {
     REGISTERED.replace(callback.map(|callback| ThreadCallback(callback, data)))
 }
 
-/// The thread count whose pool runs a job. Jobs of no more tasks than there are processors share one pool, however many threads beyond that were
-/// asked for: those of several pools would take the processors from each other while they spin for the next job.
+/// The thread count whose pool runs a job. Jobs of no more tasks than there are processors share
+/// one pool, however many threads beyond that were asked for: those of several pools would take the
+/// processors from each other while they spin for the next job.
 fn pool_for(nthreads: usize, tasks: usize) -> usize {
     if nthreads <= 2 {
         return nthreads;
@@ -61,7 +64,8 @@ pub fn run_tasks(nthreads: usize, tasks: usize, job: &Job<'_>) -> Result<()> {
     }
 }
 
-/// How many threads can run at the same time. For the program's threads it is unknown, and taken as unlimited.
+/// How many threads can run at the same time. For the program's threads it is unknown, and taken as
+/// unlimited.
 pub fn processors() -> usize {
     match REGISTERED.get() {
         Some(_) => usize::MAX,
@@ -78,7 +82,8 @@ struct Share<'a> {
 }
 
 unsafe extern "C" fn run_share(share: *mut c_void) {
-    // SAFETY: the callback calls this with the elements of the array made in `run`, which outlives the call.
+    // SAFETY: the callback calls this with the elements of the array made in `run`, which outlives
+    // the call.
     let share = unsafe { &*share.cast::<Share>() };
     let done = job_slots::call(&|_| (share.job)(share.tid), 0);
     share.done.store(done, Ordering::Release);
@@ -87,8 +92,8 @@ unsafe extern "C" fn run_share(share: *mut c_void) {
 /// Runs a job by `nthreads` workers that a callback calls.
 ///
 /// # Errors
-/// [`Error::THREAD_CREATE`] if a call of the job was not made or panicked, since work may be left undone then; [`Error::INVALID_PARAM`] if `nthreads` is too
-/// large; [`Error::MEMORY_ALLOC`].
+/// [`Error::THREAD_CREATE`] if a call of the job was not made or panicked, since work may be left
+/// undone then; [`Error::INVALID_PARAM`] if `nthreads` is too large; [`Error::MEMORY_ALLOC`].
 ///
 /// # Safety
 /// The callback does what [`Callback`] says, with these data.
@@ -109,7 +114,8 @@ pub unsafe fn run(
     };
     let mut shares: TryVec<Share> = (0..nthreads).map(share).collect_vec()?;
     let (first, size) = (shares.as_mut_ptr().cast(), size_of::<Share>());
-    // SAFETY: by `# Safety` the callback does what `Callback` says: it uses `numjobs` elements of this size, and only until it returns.
+    // SAFETY: by `# Safety` the callback does what `Callback` says: it uses `numjobs` elements of
+    // this size, and only until it returns.
     unsafe { callback(data, Some(run_share), numjobs, size, first) };
     let mut done = shares.iter().map(|share| &share.done);
     match done.all(|done| done.load(Ordering::Acquire)) {

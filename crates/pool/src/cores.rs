@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 /// How often [`recent_count`] returns the last count before it asks the system again.
 const ANSWERS: u32 = 64;
 
-/// The result of [`count`] a few calls ago, perhaps on another thread. Asking the system each time would take a tenth of the time of a small chunk.
+/// The result of [`count`] a few calls ago, perhaps on another thread. Asking the system each time
+/// would take a tenth of the time of a small chunk.
 pub fn recent_count() -> usize {
     static KNOWN: AtomicUsize = AtomicUsize::new(0);
     static LEFT: AtomicU32 = AtomicU32::new(0);
@@ -20,13 +21,15 @@ pub fn recent_count() -> usize {
     if left == 0 {
         KNOWN.store(count(), Ordering::Relaxed);
     }
-    // Threads that count down at the same time may lose a step, which only delays the next question.
+    // Threads that count down at the same time may lose a step, which only delays the next
+    // question.
     LEFT.store(left.checked_sub(1).unwrap_or(ANSWERS), Ordering::Relaxed);
     KNOWN.load(Ordering::Relaxed).max(1)
 }
 
-/// The number of processors in the thread's affinity mask, limited by the CPU quota of its cgroup, which is read once; at least 1. It is
-/// what `available_parallelism` of the standard library returns, but that function aborts the process if there is no memory.
+/// The number of processors in the thread's affinity mask, limited by the CPU quota of its cgroup,
+/// which is read once; at least 1. It is what `available_parallelism` of the standard library
+/// returns, but that function aborts the process if there is no memory.
 pub fn count() -> usize {
     /// The quota, or 0 as long as it was not read.
     static QUOTA: AtomicUsize = AtomicUsize::new(0);
@@ -40,7 +43,8 @@ pub fn count() -> usize {
 
 #[cfg(target_os = "linux")]
 fn allowed() -> usize {
-    // SAFETY: a `cpu_set_t` is a bit mask, for which all zeros is a valid value; the call writes at most the given size.
+    // SAFETY: a `cpu_set_t` is a bit mask, for which all zeros is a valid value; the call writes at
+    // most the given size.
     let (refused, set) = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         (libc::sched_getaffinity(0, size_of_val(&set), &mut set), set)
@@ -57,7 +61,8 @@ fn allowed() -> usize {
     processors()
 }
 
-/// The smallest CPU quota of the process's cgroup (version 2) and its ancestors, in processors. `None` if there is no limit.
+/// The smallest CPU quota of the process's cgroup (version 2) and its ancestors, in processors.
+/// `None` if there is no limit.
 #[cfg(target_os = "linux")]
 fn quota() -> Option<usize> {
     let mut buffer = [0; 1024];
@@ -92,8 +97,8 @@ fn quota() -> Option<usize> {
     None
 }
 
-/// The number of processors that a `cpu.max` file allows. A line like `150000 100000` is the quota and the period in microseconds.
-/// `None` for `max`.
+/// The number of processors that a `cpu.max` file allows. A line like `150000 100000` is the quota
+/// and the period in microseconds. `None` for `max`.
 #[cfg(any(target_os = "linux", test))]
 fn allowance(line: &[u8]) -> Option<usize> {
     let mut numbers = std::str::from_utf8(line).ok()?.split_ascii_whitespace();

@@ -1,6 +1,6 @@
-//! Counts forks. In the child only the forking thread exists, and any lock or counter of a pool may be in the middle of a change that
-//! another thread was making. So the child touches nothing of the parent's pools. It forgets them (their memory stays) and makes its
-//! own when it needs them.
+//! Counts forks. In the child only the forking thread exists, and any lock or counter of a pool may
+//! be in the middle of a change that another thread was making. So the child touches nothing of the
+//! parent's pools. It forgets them (their memory stays) and makes its own when it needs them.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,8 +1,9 @@
-//! Tests of the job slots under the model checker, which runs every interleaving (up to the given number of preemptions) of small
-//! scenarios.
+//! Tests of the job slots under the model checker, which runs every interleaving (up to the given
+//! number of preemptions) of small scenarios.
 //!
-//! The jobs write through loom's cells, which report unsynchronised accesses. So the scenarios show that blocks and scratch are
-//! never shared, that the caller sees what the workers wrote, and that no worker touches the job after the caller has gone on.
+//! The jobs write through loom's cells, which report unsynchronised accesses. So the scenarios show
+//! that blocks and scratch are never shared, that the caller sees what the workers wrote, and that
+//! no worker touches the job after the caller has gone on.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -23,7 +24,8 @@ fn explore(preemptions: usize, scenario: impl Fn() + Sync + Send + 'static) {
 /// A cell whose accesses loom checks.
 struct CheckedCell(UnsafeCell<usize>);
 
-// SAFETY: whether accesses are synchronised is what the scenarios test; loom stops at the first pair that is not.
+// SAFETY: whether accesses are synchronised is what the scenarios test; loom stops at the first
+// pair that is not.
 unsafe impl Sync for CheckedCell {}
 
 impl CheckedCell {
@@ -42,13 +44,15 @@ impl CheckedCell {
     }
 }
 
-/// Starts a worker. The starting thread reads the epoch, before any stop that is to reach the worker.
+/// Starts a worker. The starting thread reads the epoch, before any stop that is to reach the
+/// worker.
 fn start_worker(slots: &Arc<JobSlots>) -> thread::JoinHandle<()> {
     let (slots, epoch) = (Arc::clone(slots), slots.epoch());
     thread::spawn(move || slots.work(epoch))
 }
 
-/// Starts workers, runs a scenario, and stops them. If a worker misses the stop, loom reports a deadlock.
+/// Starts workers, runs a scenario, and stops them. If a worker misses the stop, loom reports a
+/// deadlock.
 fn with_workers(workers: usize, scenario: impl FnOnce(&Arc<JobSlots>)) {
     let slots = Arc::new(JobSlots::new(2));
     let workers: Vec<_> = (0..workers).map(|_| start_worker(&slots)).collect();
@@ -59,7 +63,8 @@ fn with_workers(workers: usize, scenario: impl FnOnce(&Arc<JobSlots>)) {
     }
 }
 
-/// A job of `blocks` blocks: each is done exactly once, by workers that each have a scratch of their own.
+/// A job of `blocks` blocks: each is done exactly once, by workers that each have a scratch of
+/// their own.
 fn blocks_done_once(slots: &JobSlots, helpers: usize, blocks: usize) {
     let next = AtomicUsize::new(0);
     let done: Vec<_> = (0..blocks).map(|_| CheckedCell::new()).collect();

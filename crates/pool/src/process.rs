@@ -3,8 +3,8 @@
 use super::{fork, registry};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A number that tells this process from its parent and its children, without a call to the system each time. It stays the same as long
-/// as the process lives.
+/// A number that tells this process from its parent and its children, without a call to the system
+/// each time. It stays the same as long as the process lives.
 pub fn process() -> u32 {
     /// Whether forks are counted: not known yet, yes, or no, because the C library once refused.
     static COUNTED: AtomicU32 = AtomicU32::new(0);

@@ -1,9 +1,12 @@
-//! Simulates a job with more workers than the machine has processors, to find out where it stops scaling, and why.
+//! Simulates a job with more workers than the machine has processors, to find out where it stops
+//! scaling, and why.
 //!
-//! It has the same schedule as the pool: sleeping workers are woken in rounds (`job_slots`), blocks are claimed from an atomic
-//! counter, and each finished block takes a lock, under which its destination is found (the `OrderedWriter` of the engine), twice.
-//! `tests.rs` shows that the pool keeps to this schedule. The rest are costs in nanoseconds, measured on two processors of a virtual
-//! machine. Every worker has a processor of its own, and memory is as fast for all as for one, so this is the most that can be had.
+//! It has the same schedule as the pool: sleeping workers are woken in rounds (`job_slots`), blocks
+//! are claimed from an atomic counter, and each finished block takes a lock, under which its
+//! destination is found (the `OrderedWriter` of the engine), twice. `tests.rs` shows that the pool
+//! keeps to this schedule. The rest are costs in nanoseconds, measured on two processors of a
+//! virtual machine. Every worker has a processor of its own, and memory is as fast for all as for
+//! one, so this is the most that can be had.
 //!
 //! `cargo test -p oxiblosc-pool simulation -- --nocapture` prints the table.
 
@@ -44,7 +47,8 @@ enum Step {
     Write,
 }
 
-/// A job of `blocks` blocks of `block` nanoseconds each. Of the `workers` workers all but the caller sleep at the start.
+/// A job of `blocks` blocks of `block` nanoseconds each. Of the `workers` workers all but the
+/// caller sleep at the start.
 struct SimulatedJob {
     costs: Costs,
     fanout: u64,
@@ -143,7 +147,8 @@ fn where_it_stops_to_scale() {
     assert!((8.0..14.0).contains(&small), "{small}");
 }
 
-/// How much longer jobs take with each fan-out than with the best one for the job: the geometric mean, and the worst case.
+/// How much longer jobs take with each fan-out than with the best one for the job: the geometric
+/// mean, and the worst case.
 #[test]
 fn rounds_of_waking() {
     for fanout in [1, 2, 4, 8, 16, 64] {

@@ -1,11 +1,13 @@
 //! Decides whether a worker without work spins before it sleeps.
 //!
-//! When jobs follow each other within microseconds, several threads are faster than one only if they spin. Otherwise, or if there are more threads
-//! than processors, spinning takes time from threads that could work. So a worker spins as long as every other attempt finds a job; if fewer do,
-//! it tries less and less often.
+//! When jobs follow each other within microseconds, several threads are faster than one only if
+//! they spin. Otherwise, or if there are more threads than processors, spinning takes time from
+//! threads that could work. So a worker spins as long as every other attempt finds a job; if fewer
+//! do, it tries less and less often.
 
-/// This many misses in a row have no effect. Workers leave a shared job at different times, and the first may wait for the next job longer than it
-/// spins; if it then stopped spinning, it would come late to every job.
+/// This many misses in a row have no effect. Workers leave a shared job at different times, and the
+/// first may wait for the next job longer than it spins; if it then stopped spinning, it would come
+/// late to every job.
 const FREE_MISSES: u32 = 3;
 /// The largest number of misses that is counted. A worker then spins at one idle time in 2^6.
 const MAX_MISSES: u32 = FREE_MISSES + 6;
@@ -30,7 +32,8 @@ impl SpinPolicy {
     /// Records whether spinning found a job.
     pub fn record(&mut self, found: bool) {
         if found {
-            // Not reset to 0: if jobs are rarely found, one that is found does not mean that the next will be.
+            // Not reset to 0: if jobs are rarely found, one that is found does not mean that the
+            // next will be.
             self.misses /= 2;
             self.skips = 0;
         } else {

@@ -9,14 +9,16 @@ use super::job_slots::{self, JobSlots};
 use super::{available, callback, registry, run, run_tasks, shutdown};
 use oxiblosc_base::Error;
 
-/// Held by every test, since some count threads or call `shutdown`, which would stop the threads of the others.
+/// Held by every test, since some count threads or call `shutdown`, which would stop the threads of
+/// the others.
 static SERIAL: Mutex<()> = Mutex::new(());
 
 fn serial() -> MutexGuard<'static, ()> {
     SERIAL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A job like those of the engine: `blocks` blocks are claimed from a counter, and each is filled depending on its number only.
+/// A job like those of the engine: `blocks` blocks are claimed from a counter, and each is filled
+/// depending on its number only.
 fn fill(nthreads: usize, blocks: usize) -> Vec<u64> {
     let next = AtomicUsize::new(0);
     let out: Vec<Mutex<u64>> = (0..blocks).map(|_| Mutex::new(0)).collect();
@@ -32,7 +34,8 @@ fn fill(nthreads: usize, blocks: usize) -> Vec<u64> {
         .collect()
 }
 
-/// Whether `workers` threads are in one job at the same time. Each waits for the others, up to a timeout.
+/// Whether `workers` threads are in one job at the same time. Each waits for the others, up to a
+/// timeout.
 fn meet(nthreads: usize, workers: usize) -> bool {
     let inside = AtomicUsize::new(0);
     let met = AtomicBool::new(false);
@@ -50,7 +53,8 @@ fn meet(nthreads: usize, workers: usize) -> bool {
     met.into_inner()
 }
 
-/// The number of threads of this process that a pool started, by their names. (The name of the test program begins like theirs.)
+/// The number of threads of this process that a pool started, by their names. (The name of the test
+/// program begins like theirs.)
 #[cfg(target_os = "linux")]
 fn worker_threads() -> usize {
     let program = std::fs::read_to_string("/proc/self/comm").unwrap();
@@ -426,8 +430,9 @@ fn block() {
     }
 }
 
-/// What one of many processes does: jobs of 16 blocks, some close upon each other and some not, by `workers` workers on a machine that
-/// has a processor for each, as far as they know. Returns the time of processors that it took.
+/// What one of many processes does: jobs of 16 blocks, some close upon each other and some not, by
+/// `workers` workers on a machine that has a processor for each, as far as they know. Returns the
+/// time of processors that it took.
 #[cfg(unix)]
 fn work_of_a_process(workers: usize) -> Duration {
     let slots = JobSlots::new(workers);
@@ -494,7 +499,8 @@ fn many_processes_with_many_threads_do_not_spin() {
         });
         used.sum()
     };
-    // A machine that is shared with others gives other times now and then, so a bad one is measured again.
+    // A machine that is shared with others gives other times now and then, so a bad one is measured
+    // again.
     let good = (0..4).any(|_| {
         let (one, many) = (processes(1), processes(16));
         println!("24 processes: {one} us with one thread each, {many} us with 16");

@@ -24,11 +24,12 @@ impl<F: FnOnce() + Send + 'static> Work for Start<F> {
     }
 }
 
-/// Starts a thread called `blosc2-number` with a stack of `stack` bytes. If `work` panics, the process is aborted.
+/// Starts a thread called `blosc2-number` with a stack of `stack` bytes. If `work` panics, the
+/// process is aborted.
 ///
 /// # Errors
-/// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC); [`Error::THREAD_CREATE`](oxiblosc_base::Error::THREAD_CREATE) if the
-/// system refuses.
+/// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC);
+/// [`Error::THREAD_CREATE`](oxiblosc_base::Error::THREAD_CREATE) if the system refuses.
 pub fn start<F: FnOnce() + Send + 'static>(number: usize, stack: usize, work: F) -> Result<Thread> {
     Thread::start(stack, boxed(Start { number, work })?)
 }

@@ -10,8 +10,8 @@ use oxiblosc_base::Error;
 use oxiblosc_base::memory::TryVec;
 use oxiblosc_base::system::thread::SignalsBlocked;
 
-/// The stack size of a worker thread in bytes. It is what the main thread usually has, since users' codecs and filters run on it.
-/// Pages that are never touched take no memory.
+/// The stack size of a worker thread in bytes. It is what the main thread usually has, since users'
+/// codecs and filters run on it. Pages that are never touched take no memory.
 const STACK: usize = 8 << 20;
 
 /// The worker threads for all runs of one thread count.
@@ -21,7 +21,8 @@ pub struct ThreadPool {
     slots: JobSlots,
     /// How many threads run.
     started: AtomicUsize,
-    /// How many threads may run. It is lowered when the system refuses a thread, so that not every run tries again.
+    /// How many threads may run. It is lowered when the system refuses a thread, so that not every
+    /// run tries again.
     limit: AtomicUsize,
     /// Locked to start or stop threads, never while a job runs.
     threads: Mutex<TryVec<Thread>>,
@@ -69,8 +70,8 @@ impl ThreadPool {
             .load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Runs `job` on this thread and on at most `wanted` worker threads; starts those that are missing. Returns false if a call of
-    /// the job panicked or was lost in a fork.
+    /// Runs `job` on this thread and on at most `wanted` worker threads; starts those that are
+    /// missing. Returns false if a call of the job panicked or was lost in a fork.
     pub fn run(&'static self, wanted: usize, job: &Job<'_>) -> bool {
         let wanted = wanted.min(self.limit.load(Ordering::Relaxed));
         let mut started = self.started.load(Ordering::Relaxed);
@@ -100,8 +101,8 @@ impl ThreadPool {
         std::mem::take(&mut *threads)
     }
 
-    /// Starts threads until there are `wanted`. If another thread is already doing that, it does not wait: a run also works with
-    /// the threads that exist.
+    /// Starts threads until there are `wanted`. If another thread is already doing that, it does
+    /// not wait: a run also works with the threads that exist.
     fn grow(&'static self, wanted: usize) {
         let mut threads = match self.threads.try_lock() {
             Ok(threads) => threads,

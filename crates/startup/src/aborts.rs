@@ -1,8 +1,9 @@
 //! A program that is aborted ends with an exit code, and may first remove what is half done.
 //!
-//! The C library and Rust's runtime abort when they lack memory for something that they must have, and when they find their own state
-//! broken. The signal for that is raised in the middle of whatever the thread was doing, so its handler can do next to nothing: another
-//! thread, which waits for signals, does it, while the handler waits.
+//! The C library and Rust's runtime abort when they lack memory for something that they must have,
+//! and when they find their own state broken. The signal for that is raised in the middle of
+//! whatever the thread was doing, so its handler can do next to nothing: another thread, which
+//! waits for signals, does it, while the handler waits.
 
 use crate::FAILED;
 use signal_hook::consts::SIGABRT;
@@ -11,7 +12,8 @@ use std::io;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// How often the handler waits for the other thread, and for how many nanoseconds each time: for five seconds in all.
+/// How often the handler waits for the other thread, and for how many nanoseconds each time: for
+/// five seconds in all.
 const WAITS: usize = 500;
 const WAIT: libc::c_long = 10_000_000;
 
@@ -29,7 +31,8 @@ pub fn print_first(line: Vec<u8>) {
 /// From now on an abort ends the program with an exit code. Uses system calls only.
 pub(crate) fn prepare() {
     let handler: extern "C" fn(libc::c_int) = aborted;
-    // SAFETY: the action is a plain structure, set up here; `aborted` is a handler of the kind that the flags say.
+    // SAFETY: the action is a plain structure, set up here; `aborted` is a handler of the kind that
+    // the flags say.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as libc::sighandler_t;
@@ -51,8 +54,8 @@ extern "C" fn aborted(_: libc::c_int) {
     }
 }
 
-/// From now on an abort waits for another thread to end the program, for a few seconds. That thread must be told by a handler that was
-/// registered with `signal_hook` before.
+/// From now on an abort waits for another thread to end the program, for a few seconds. That thread
+/// must be told by a handler that was registered with `signal_hook` before.
 pub fn wait_for_watcher() -> io::Result<()> {
     // SAFETY: the function makes system calls only, which are allowed in handlers.
     unsafe { low_level::register(SIGABRT, wait) }?;

@@ -10,8 +10,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// If there is no memory for as few bytes as this, the program ends. Nothing useful can be done without them, and the collections of the
-/// standard library would abort. Larger requests fail, which most of those who make them expect.
+/// If there is no memory for as few bytes as this, the program ends. Nothing useful can be done
+/// without them, and the collections of the standard library would abort. Larger requests fail,
+/// which most of those who make them expect.
 const MAX_VITAL: usize = 64 << 10;
 
 /// The function of [`when_memory_lacks`].
@@ -25,17 +26,19 @@ thread_local! {
     static ENDS_HERE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The system's allocator. When a small request fails, the program ends as [`when_memory_lacks`] says.
+/// The system's allocator. When a small request fails, the program ends as [`when_memory_lacks`]
+/// says.
 pub struct Allocator;
 
-/// Sets what is done before the program ends for lack of memory. `end` is called by the thread whose request failed, while others go on. It may
-/// allocate, and should first free something that was kept for this. It must not wait for a lock, which this thread may hold.
+/// Sets what is done before the program ends for lack of memory. `end` is called by the thread
+/// whose request failed, while others go on. It may allocate, and should first free something that
+/// was kept for this. It must not wait for a lock, which this thread may hold.
 pub fn when_memory_lacks(end: fn()) {
     END.get_or_init(|| end);
 }
 
-/// Writes bytes to standard error, as far as that is possible. Waits for no lock: that of the standard library may be held by a thread that
-/// waits until the program has ended.
+/// Writes bytes to standard error, as far as that is possible. Waits for no lock: that of the
+/// standard library may be held by a thread that waits until the program has ended.
 pub fn write_to_stderr(bytes: &[u8]) {
     #[cfg(unix)]
     {
@@ -91,7 +94,8 @@ fn lacking(size: usize) {
     exit_now(FAILED);
 }
 
-// SAFETY: all requests go to the system's allocator as they are, and its answers back. Between them nothing unwinds: `lacking` catches panics.
+// SAFETY: all requests go to the system's allocator as they are, and its answers back. Between them
+// nothing unwinds: `lacking` catches panics.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.

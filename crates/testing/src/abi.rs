@@ -1,6 +1,7 @@
 //! The C ABI as a program that was compiled against the reference's headers sees it.
 //!
-//! Declared by hand and not taken from the crate: a layout that went wrong in the library must not go wrong here too.
+//! Declared by hand and not taken from the crate: a layout that went wrong in the library must not
+//! go wrong here too.
 
 use core::ffi::{c_char, c_int, c_void};
 

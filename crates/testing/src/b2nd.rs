@@ -64,8 +64,8 @@ pub struct B2ndLib {
 
 impl B2ndLib {
     fn open(lib: &'static Lib, path: &Path) -> B2ndLib {
-        // SAFETY: both libraries have no initialiser that touches the process; the functions are declared after the
-        // reference's headers. Neither is ever closed.
+        // SAFETY: both libraries have no initialiser that touches the process; the functions are
+        // declared after the reference's headers. Neither is ever closed.
         unsafe {
             let library = libloading::Library::new(path).expect("opened before");
             let library = Box::leak(Box::new(library));

@@ -1,9 +1,11 @@
-//! Programs in C that a test compiles, linked to one of our libraries by the name that programs know it by.
+//! Programs in C that a test compiles, linked to one of our libraries by the name that programs
+//! know it by.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compiles these sources with our headers in `include` into `folder`, where the library gets the name `known`. Gives the program.
+/// Compiles these sources with our headers in `include` into `folder`, where the library gets the
+/// name `known`. Gives the program.
 pub fn compile(
     folder: &Path,
     (library, known): (&Path, &str),

@@ -10,7 +10,8 @@ pub struct Ctx {
     raw: *mut Context,
 }
 
-// SAFETY: a context has no tie to the thread that made it; `Ctx` is not `Sync`, so one thread at a time uses it.
+// SAFETY: a context has no tie to the thread that made it; `Ctx` is not `Sync`, so one thread at a
+// time uses it.
 unsafe impl Send for Ctx {}
 
 impl Drop for Ctx {
@@ -206,7 +207,8 @@ impl Lib {
         })
     }
 
-    /// Compresses into a buffer of `destsize` bytes: the return code, and the chunk where it is positive.
+    /// Compresses into a buffer of `destsize` bytes: the return code, and the chunk where it is
+    /// positive.
     pub fn compress_into(
         &'static self,
         cparams: &CParams,
@@ -232,8 +234,8 @@ impl Lib {
         self.compress_into(cparams, src, src.len() + MAX_OVERHEAD)
     }
 
-    /// Decompresses with a fresh context into `nbytes` bytes: the return code and all of the buffer, which held
-    /// `0xA5` before.
+    /// Decompresses with a fresh context into `nbytes` bytes: the return code and all of the
+    /// buffer, which held `0xA5` before.
     pub fn decompress(&'static self, chunk: &[u8], nbytes: usize, nthreads: i16) -> (i32, Vec<u8>) {
         let mut dest = vec![0xA5u8; nbytes];
         let rc = self.dctx_threads(nthreads).decompress(chunk, &mut dest);

@@ -3,8 +3,8 @@
 use super::needs::skip;
 use std::path::{Path, PathBuf};
 
-/// The folder of the fixtures: the one that `OXIBLOSC_FIXTURES` names, or `shared/fixtures` beside the repository or above it. `None`,
-/// and the test is skipped, where there is none.
+/// The folder of the fixtures: the one that `OXIBLOSC_FIXTURES` names, or `shared/fixtures` beside
+/// the repository or above it. `None`, and the test is skipped, where there is none.
 ///
 /// # Panics
 /// In CI, instead of `None`.

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-/// Where syncs cost nothing, if there is such a place, for tests that have many; else where temporary files are.
+/// Where syncs cost nothing, if there is such a place, for tests that have many; else where
+/// temporary files are.
 pub fn without_syncs() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     if memory.is_dir() {

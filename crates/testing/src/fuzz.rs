@@ -1,5 +1,5 @@
-//! What the fuzz targets do with an input, and the chunks they begin with. The tests of the library use it too: to replay
-//! what once broke something, and to mutate chunks without a fuzzer.
+//! What the fuzz targets do with an input, and the chunks they begin with. The tests of the library
+//! use it too: to replay what once broke something, and to mutate chunks without a fuzzer.
 
 /// Safe ways to call the C functions of arrays, and frames of arrays.
 pub mod arrays;

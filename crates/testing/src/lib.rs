@@ -1,5 +1,5 @@
-//! What tests, benches and fuzz targets share; no part of the library. Features say what is in it besides the helpers that need none of
-//! our crates.
+//! What tests, benches and fuzz targets share; no part of the library. Features say what is in it
+//! besides the helpers that need none of our crates.
 
 pub mod data;
 pub mod fixtures;
@@ -65,7 +65,8 @@ pub fn noise(len: usize) -> Vec<u8> {
     .collect()
 }
 
-/// The processor time of this thread, in which the time of others on the same processor does not count.
+/// The processor time of this thread, in which the time of others on the same processor does not
+/// count.
 #[cfg(target_os = "linux")]
 pub fn processor_time() -> std::time::Duration {
     // The system counts when a thread yields. Otherwise it does so every few milliseconds only.

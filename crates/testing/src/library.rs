@@ -27,7 +27,8 @@ impl Lib {
             .map_err(|e| format!("{}: {e}", path.display()))?;
         // The functions must never dangle, whatever thread still runs at exit.
         let library: &'static _ = Box::leak(Box::new(library));
-        // SAFETY: `Functions` is declared after the reference's headers, which both libraries implement.
+        // SAFETY: `Functions` is declared after the reference's headers, which both libraries
+        // implement.
         let f =
             unsafe { Functions::load(library) }.map_err(|e| format!("{}: {e}", path.display()))?;
         // SAFETY: called once per library, before any other of its functions.
@@ -36,7 +37,8 @@ impl Lib {
     }
 }
 
-/// How a program that is linked to our library is started; with another library in front of ours if there is one.
+/// How a program that is linked to our library is started; with another library in front of ours if
+/// there is one.
 pub fn program_with(program: &Path, library: Option<&Path>) -> Command {
     let mut command = Command::new(program);
     match library {

@@ -1,7 +1,8 @@
 //! How much memory this process uses, as Linux says it.
 
-/// A number of `/proc/self/status` in bytes, such as `VmRSS`, what is in memory, or `VmHWM`, the most that ever was. The system sums up
-/// counters of each processor approximately, so that a later peak may be a little lower.
+/// A number of `/proc/self/status` in bytes, such as `VmRSS`, what is in memory, or `VmHWM`, the
+/// most that ever was. The system sums up counters of each processor approximately, so that a later
+/// peak may be a little lower.
 pub fn status(name: &str) -> usize {
     let text = std::fs::read_to_string("/proc/self/status").expect("a process knows itself");
     let line = text.lines().find(|line| line.starts_with(name));

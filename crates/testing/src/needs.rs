@@ -1,5 +1,6 @@
-//! What tests need that is no part of this repository. A test that lacks it says so on a line of its output and does nothing;
-//! in CI (where the environment variable `CI` is set and not empty) it fails.
+//! What tests need that is no part of this repository. A test that lacks it says so on a line of
+//! its output and does nothing; in CI (where the environment variable `CI` is set and not empty) it
+//! fails.
 
 use std::path::PathBuf;
 

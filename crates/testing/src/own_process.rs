@@ -1,6 +1,7 @@
-//! Tests that have a process to themselves: this program, started again for one of them. For what belongs to a whole process, such as the
-//! environment, settings of the library and page faults; and for tests that fork, since a lock that another test's thread holds at that
-//! moment, in the reference for one, is held for ever in the child.
+//! Tests that have a process to themselves: this program, started again for one of them. For what
+//! belongs to a whole process, such as the environment, settings of the library and page faults;
+//! and for tests that fork, since a lock that another test's thread holds at that moment, in the
+//! reference for one, is held for ever in the child.
 
 use std::process::Command;
 
@@ -39,7 +40,8 @@ pub fn again(test: &str) -> Command {
     command
 }
 
-/// Whether this process was started for that test. Otherwise the test is run in such a one, and passes there.
+/// Whether this process was started for that test. Otherwise the test is run in such a one, and
+/// passes there.
 ///
 /// # Panics
 /// If it fails there.

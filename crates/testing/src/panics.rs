@@ -1,12 +1,12 @@
-//! In tests a panic of our library ends the process. It would become an error code, and there are tests that take any error for
-//! an answer.
+//! In tests a panic of our library ends the process. It would become an error code, and there are
+//! tests that take any error for an answer.
 
 use core::ffi::CStr;
 
 const VARIABLE: &CStr = c"OXIBLOSC_ABORT_ON_PANIC";
 
-/// Stands in the root of a program: panics are fatal in it and in its children. The variable is set before `main`, when no other thread could
-/// look at the environment.
+/// Stands in the root of a program: panics are fatal in it and in its children. The variable is set
+/// before `main`, when no other thread could look at the environment.
 #[macro_export]
 macro_rules! panics_are_fatal {
     () => {

@@ -70,7 +70,8 @@ impl SchunkLib {
             .map_err(|e| format!("{}: {e}", path.display()))?;
         // The functions must never dangle.
         let library = Box::leak(Box::new(library));
-        // SAFETY: `Functions` is declared after the reference's headers, which both libraries implement.
+        // SAFETY: `Functions` is declared after the reference's headers, which both libraries
+        // implement.
         let s = unsafe { Functions::load(library) };
         let s = s.map_err(|e| format!("{}: {e}", path.display()))?;
         Ok(SchunkLib { lib, s })

@@ -157,10 +157,12 @@ impl SchunkLib {
         self.open_io(path, &io)
     }
 
-    /// `blosc2_schunk_from_buffer` of a copy of `frame`: with `copy` the library copies it again, else it owns ours.
+    /// `blosc2_schunk_from_buffer` of a copy of `frame`: with `copy` the library copies it again,
+    /// else it owns ours.
     pub fn open_buffer(&'static self, frame: &[u8], copy: bool) -> Option<Schunk> {
         let buffer = malloced(frame);
-        // SAFETY: the buffer is as long as said, and lives as long as the super-chunk that does not copy it.
+        // SAFETY: the buffer is as long as said, and lives as long as the super-chunk that does not
+        // copy it.
         unsafe {
             let raw = (self.s.blosc2_schunk_from_buffer)(buffer, frame.len() as i64, copy);
             match raw.is_null() || copy {
@@ -237,7 +239,8 @@ impl Schunk {
         unsafe { (self.s().blosc2_schunk_append_buffer)(self.raw, data.as_ptr().cast(), nbytes) }
     }
 
-    /// Hands a chunk over: borrowed when `copy`, else as a buffer of `malloc`'s that the library then owns.
+    /// Hands a chunk over: borrowed when `copy`, else as a buffer of `malloc`'s that the library
+    /// then owns.
     fn hand(&self, chunk: &[u8], copy: bool, call: impl FnOnce(*mut u8) -> i64) -> i64 {
         let buffer = malloced(chunk);
         let rc = call(buffer);
@@ -280,7 +283,8 @@ impl Schunk {
         i64::from(unsafe { (self.s().blosc2_schunk_decompress_chunk)(self.raw, nchunk, to, len) })
     }
 
-    /// `blosc2_schunk_get_chunk`, or `get_lazychunk`; the latter's chunk is decompressed while it is there.
+    /// `blosc2_schunk_get_chunk`, or `get_lazychunk`; the latter's chunk is decompressed while it
+    /// is there.
     pub fn get_chunk(&self, nchunk: i64) -> Given {
         self.given(|chunk, needs_free| {
             // SAFETY: out parameters that live across the call.
@@ -314,7 +318,8 @@ impl Schunk {
         }
     }
 
-    /// Decompresses a chunk, perhaps a lazy one of this super-chunk, with the super-chunk's own context.
+    /// Decompresses a chunk, perhaps a lazy one of this super-chunk, with the super-chunk's own
+    /// context.
     pub fn decompress_given(&self, chunk: &[u8], dest: &mut [u8]) -> i64 {
         // SAFETY: the context is the super-chunk's, the pointers are good for their lengths.
         i64::from(unsafe {
@@ -451,7 +456,8 @@ impl Schunk {
         let schunk = self.get();
         let layers = &schunk.metalayers[..usize::from(schunk.nmetalayers)];
         let layer = |&layer: &*mut blosc2_metalayer| {
-            // SAFETY: the library says that so many layers are there, each with its name and content.
+            // SAFETY: the library says that so many layers are there, each with its name and
+            // content.
             unsafe {
                 let layer = &*layer;
                 let name = CStr::from_ptr(layer.name).to_bytes().to_vec();
@@ -468,7 +474,8 @@ impl Schunk {
 
     /// `blosc2_frame_get_offsets`.
     pub fn offsets(&self) -> Option<Vec<i64>> {
-        // SAFETY: a super-chunk of this library's; the array is ours to free and has an entry for each chunk.
+        // SAFETY: a super-chunk of this library's; the array is ours to free and has an entry for
+        // each chunk.
         unsafe {
             let offsets = (self.s().blosc2_frame_get_offsets)(self.raw);
             if offsets.is_null() {

@@ -27,7 +27,8 @@ pub fn read(s: &Schunk) -> State {
         }
         let fields = s.get();
         if fields.frame.is_null() {
-            // SAFETY: without a frame the structure has a pointer for each chunk; this one is as long as was given.
+            // SAFETY: without a frame the structure has a pointer for each chunk; this one is as
+            // long as was given.
             let shown = unsafe {
                 std::slice::from_raw_parts(*fields.data.add(at as usize), given.bytes.len())
             };

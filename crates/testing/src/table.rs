@@ -1,4 +1,5 @@
-//! Functions as typed pointers, found by name in a shared library: every one of the chunk API, and a way to say others.
+//! Functions as typed pointers, found by name in a shared library: every one of the chunk API, and
+//! a way to say others.
 
 use super::abi::*;
 use core::ffi::{c_char, c_int, c_void};

@@ -24,8 +24,8 @@ impl Part {
     }
 }
 
-/// Runs `work` in forked children that may take `seconds`, each with its part and an empty folder under `folder`; gives what
-/// all of them found.
+/// Runs `work` in forked children that may take `seconds`, each with its part and an empty folder
+/// under `folder`; gives what all of them found.
 pub fn divided(seconds: u32, folder: &Path, work: impl Fn(Part, &Path) -> Report) -> Report {
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
     let found = |worker: usize| folder.join(format!("found{worker}"));

@@ -1,5 +1,5 @@
-//! An array behind the pointer that C holds: the public structure, in which programs see the shapes, and behind it what the
-//! library knows of the array.
+//! An array behind the pointer that C holds: the public structure, in which programs see the
+//! shapes, and behind it what the library knows of the array.
 
 use super::create::FillArray;
 use crate::capi::prelude::*;
@@ -21,7 +21,8 @@ struct OpenHandle {
 
 impl ShapeWindow for OpenHandle {
     fn show(&self, geometry: &Geometry, tick: i64) {
-        // SAFETY: one thread at a time shows the shapes (see `ShapeWindow`); programs do not write the fields.
+        // SAFETY: one thread at a time shows the shapes (see `ShapeWindow`); programs do not write
+        // the fields.
         show(unsafe { &mut *self.c.get() }, geometry, tick);
     }
 }
@@ -83,7 +84,8 @@ pub unsafe fn make(
 /// # Safety
 /// `array` is valid, and used no more.
 pub unsafe fn free(array: *mut b2nd_array_t) {
-    // SAFETY: by `# Safety` the array is from `make`, which boxes an `OpenHandle`, and neither it nor its super-chunk is used after this.
+    // SAFETY: by `# Safety` the array is from `make`, which boxes an `OpenHandle`, and neither it
+    // nor its super-chunk is used after this.
     unsafe {
         let mut array = Box::from_raw(array.cast::<OpenHandle>());
         handle::free(array.c.get_mut().sc);
@@ -145,7 +147,8 @@ impl<'a> ArrayGuard<'a> {
         changed.map_err(unwritten(Error::FAILURE))
     }
 
-    /// Changes items, and brings what the public fields tell of the chunks up to date, also in a view.
+    /// Changes items, and brings what the public fields tell of the chunks up to date, also in a
+    /// view.
     pub fn write(&self, change: impl FnOnce(&ArrayRef) -> Result<()>) -> Result<()> {
         change(self).map_err(unwritten(Error::FAILURE))?;
         self.shown.follow();

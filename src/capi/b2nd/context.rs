@@ -8,8 +8,8 @@ use oxiblosc::b2nd::{Dims, MAX_DIM};
 use oxiblosc_base::memory::{CStrBuf, Collect, Text, TryVec, boxed};
 use oxiblosc_frame::meta::MetalayerRef;
 
-/// The struct behind the pointer that C holds. The headers do not show it, but programs that know the reference's look
-/// inside, so it is laid out as that one is.
+/// The struct behind the pointer that C holds. The headers do not show it, but programs that know
+/// the reference's look inside, so it is laid out as that one is.
 #[repr(C)]
 pub struct Params {
     /// Dimensions.
@@ -54,7 +54,8 @@ impl Params {
     /// [`Error::INVALID_PARAM`] for one without a name or content; [`Error::MEMORY_ALLOC`].
     ///
     /// # Safety
-    /// Names are null or C strings, contents null or as long as they say; all outlive what is returned.
+    /// Names are null or C strings, contents null or as long as they say; all outlive what is
+    /// returned.
     pub unsafe fn others<'a>(&self) -> Result<TryVec<MetalayerRef<'a>>> {
         let count = room(self.nmetalayers).min(B2ND_MAX_METALAYERS);
         let layers = self.metalayers[..count].iter().map(|layer| {
@@ -85,11 +86,12 @@ impl Params {
     }
 }
 
-/// Makes the parameters of an array: `ndim` dimensions, the shapes of the array, of its chunks and of their blocks, the
-/// dtype as text (NULL: opaque bytes), and the format of that text. `b2_storage` (NULL: the defaults) says how it is kept
-/// and compressed, and is copied with what it points to; the block size follows from `blockshape`. Arrays get the
-/// `nmetalayers` metalayers at `metalayers` beside their own; names and contents must stay as long as the context is used.
-/// Free it with `b2nd_free_ctx`.
+/// Makes the parameters of an array: `ndim` dimensions, the shapes of the array, of its chunks and
+/// of their blocks, the dtype as text (NULL: opaque bytes), and the format of that text.
+/// `b2_storage` (NULL: the defaults) says how it is kept and compressed, and is copied with what it
+/// points to; the block size follows from `blockshape`. Arrays get the `nmetalayers` metalayers at
+/// `metalayers` beside their own; names and contents must stay as long as the context is used. Free
+/// it with `b2nd_free_ctx`.
 ///
 /// Returns NULL for impossible shapes, or more than `B2ND_MAX_METALAYERS` metalayers.
 ///

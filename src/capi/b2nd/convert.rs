@@ -24,8 +24,9 @@ unsafe fn own(sc: Result<*mut blosc2_schunk>, missing: Error) -> Result<*mut b2n
     })
 }
 
-/// Writes an array as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with `free`;
-/// else the buffer is the array's, until that changes. Returns 0, or a negative error code.
+/// Writes an array as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees
+/// `*cframe` with `free`; else the buffer is the array's, until that changes. Returns 0, or a
+/// negative error code.
 ///
 /// # Safety
 /// The pointers are NULL or valid.
@@ -42,8 +43,8 @@ pub unsafe extern "C" fn b2nd_to_cframe(
     len.map(|_| 0).map_err(Error::or_failure)
 }
 
-/// Makes an array of a contiguous frame of `cframe_len` bytes; `copy` as in `blosc2_schunk_from_buffer`. Returns 0, or a
-/// negative error code; `*array` is then NULL.
+/// Makes an array of a contiguous frame of `cframe_len` bytes; `copy` as in
+/// `blosc2_schunk_from_buffer`. Returns 0, or a negative error code; `*array` is then NULL.
 ///
 /// # Safety
 /// The pointers are NULL or valid; `cframe` has `cframe_len` bytes.
@@ -75,7 +76,8 @@ unsafe fn open(urlpath: *const c_char, offset: i64, array: *mut *mut b2nd_array_
     unsafe_granted!(deliver(array, open))
 }
 
-/// Opens the array at `urlpath`, a file or a directory. Returns 0, or a negative error code; `*array` is then NULL.
+/// Opens the array at `urlpath`, a file or a directory. Returns 0, or a negative error code;
+/// `*array` is then NULL.
 ///
 /// # Safety
 /// The pointers are NULL or valid.
@@ -97,8 +99,8 @@ pub unsafe extern "C" fn b2nd_open_offset(
     open(urlpath, offset, array)
 }
 
-/// Writes a copy of an array to `urlpath`, where nothing may be yet: a file, or a directory if the array's chunks are each
-/// on their own. Returns 0, or a negative error code.
+/// Writes a copy of an array to `urlpath`, where nothing may be yet: a file, or a directory if the
+/// array's chunks are each on their own. Returns 0, or a negative error code.
 ///
 /// # Safety
 /// The pointers are NULL or valid.
@@ -111,8 +113,8 @@ pub unsafe extern "C" fn b2nd_save(array: *const b2nd_array_t, urlpath: *mut c_c
     copied.map(drop).map_err(Error::or_failure)
 }
 
-/// Appends an array to a file as a contiguous frame; `b2nd_open_offset` opens it there. Returns where it begins in the file,
-/// or a negative error code.
+/// Appends an array to a file as a contiguous frame; `b2nd_open_offset` opens it there. Returns
+/// where it begins in the file, or a negative error code.
 ///
 /// # Safety
 /// The pointers are NULL or valid.
@@ -125,8 +127,8 @@ pub unsafe extern "C" fn b2nd_save_append(
     with_file((*array).sc, urlpath, Handle::append_to)
 }
 
-/// Makes an array of the items at `buffer`, in C order; `buffersize` is at least their size. Returns 0, or a negative error
-/// code; `*array` is then NULL.
+/// Makes an array of the items at `buffer`, in C order; `buffersize` is at least their size.
+/// Returns 0, or a negative error code; `*array` is then NULL.
 ///
 /// # Safety
 /// The pointers are NULL or valid; `buffer` has `buffersize` bytes.
@@ -147,8 +149,8 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
     })
 }
 
-/// Reads all items of an array into `buffer`, in C order; `buffersize` is at least their size. Returns 0, or a negative error
-/// code.
+/// Reads all items of an array into `buffer`, in C order; `buffersize` is at least their size.
+/// Returns 0, or a negative error code.
 ///
 /// # Safety
 /// The pointers are NULL or valid; `buffer` has `buffersize` bytes.

@@ -4,7 +4,8 @@ use crate::capi::prelude::*;
 use oxiblosc::b2nd::MAX_DIM;
 use oxiblosc::b2nd::runs::Transfer;
 
-/// Copies items of `src`, with its shape and the slice's start and stop, into `dst`, with its shape and the slice's start.
+/// Copies items of `src`, with its shape and the slice's start and stop, into `dst`, with its shape
+/// and the slice's start.
 ///
 /// # Safety
 /// As for `b2nd_copy_buffer2`.
@@ -33,7 +34,8 @@ unsafe fn copy(
     };
     not_null!(src, dst)?;
     both.each(&mut |run| {
-        // SAFETY: `Transfer::runs` gives runs inside both shapes, and the buffers hold arrays of these. They may be one buffer.
+        // SAFETY: `Transfer::runs` gives runs inside both shapes, and the buffers hold arrays of
+        // these. They may be one buffer.
         unsafe {
             let src = src.cast::<u8>().add(run.inside * itemsize);
             let dst = dst.cast::<u8>().add(run.at * itemsize);
@@ -43,9 +45,10 @@ unsafe fn copy(
     })
 }
 
-/// Copies the items from `src_start` to before `src_stop` of an array into another one, where they begin at `dst_start`.
-/// Both have `ndim` dimensions and items of `itemsize` bytes, and lie in buffers of the shapes given. Returns 0;
-/// `BLOSC2_ERROR_INVALID_PARAM` when the slice is not inside both arrays.
+/// Copies the items from `src_start` to before `src_stop` of an array into another one, where they
+/// begin at `dst_start`. Both have `ndim` dimensions and items of `itemsize` bytes, and lie in
+/// buffers of the shapes given. Returns 0; `BLOSC2_ERROR_INVALID_PARAM` when the slice is not
+/// inside both arrays.
 ///
 /// # Safety
 /// The buffers hold arrays of these shapes; shapes and positions have `ndim` elements.

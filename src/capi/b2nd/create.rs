@@ -32,7 +32,8 @@ pub unsafe fn deliver(
 /// What puts items into a new array, and may change its shape.
 pub type FillArray<'a> = &'a mut dyn FnMut(&mut ArrayRef) -> Result<()>;
 
-/// A new array that C does not know yet. Where it is dropped, it is freed, and its file or directory removed.
+/// A new array that C does not know yet. Where it is dropped, it is freed, and its file or
+/// directory removed.
 pub struct UnpublishedArray<'a> {
     sc: *mut blosc2_schunk,
     /// What is filled.
@@ -40,8 +41,8 @@ pub struct UnpublishedArray<'a> {
 }
 
 impl<'a> UnpublishedArray<'a> {
-    /// An array of special values, with these metalayers beside its own. Not inlined: what this has on the stack is gone when the
-    /// array is filled.
+    /// An array of special values, with these metalayers beside its own. Not inlined: what this has
+    /// on the stack is gone when the array is filled.
     #[inline(never)]
     pub fn new(params: &mut Params, others: &[MetalayerRef], kind: Special) -> Result<Self> {
         let (shape, chunkshape, blockshape) = params.shapes();
@@ -49,7 +50,8 @@ impl<'a> UnpublishedArray<'a> {
         check(&geometry, kind, params.storage.cparams().typesize)?;
         let (dtype, dtype_format) = params.dtype();
         let meta = geometry.meta(dtype, dtype_format);
-        // SAFETY: the storage is a copy with parameters of its own, whose pointers `b2nd_create_ctx` requires to be valid.
+        // SAFETY: the storage is a copy with parameters of its own, whose pointers
+        // `b2nd_create_ctx` requires to be valid.
         let sc = unsafe { schunk::make(&params.storage, true) }.map_err(Error::or_failure)?;
         // SAFETY: `sc` is from `make` above, and nothing else has it.
         unsafe {
@@ -63,7 +65,8 @@ impl<'a> UnpublishedArray<'a> {
         }
     }
 
-    /// A copy of an array into a storage; the variable-length metalayers are left out if they are not wanted.
+    /// A copy of an array into a storage; the variable-length metalayers are left out if they are
+    /// not wanted.
     ///
     /// # Safety
     /// The pointers in `storage` are null or valid.
@@ -119,7 +122,8 @@ impl Drop for UnpublishedArray<'_> {
 
 /// Makes an array of special values, and fills it.
 pub fn make(params: &mut Params, kind: Special, fill: FillArray) -> Result<*mut b2nd_array_t> {
-    // SAFETY: `b2nd_create_ctx` requires that names and contents are valid, and the functions that take its result that they still are.
+    // SAFETY: `b2nd_create_ctx` requires that names and contents are valid, and the functions that
+    // take its result that they still are.
     let others = unsafe { params.others()? };
     let mut new = UnpublishedArray::new(params, &others, kind)?;
     fill(&mut new.array)?;
@@ -141,8 +145,8 @@ unsafe fn create(
     })
 }
 
-/// Makes an array whose items have no value yet: reading one gives anything. Returns 0, or a negative error code; `*array`
-/// is then NULL.
+/// Makes an array whose items have no value yet: reading one gives anything. Returns 0, or a
+/// negative error code; `*array` is then NULL.
 ///
 /// # Safety
 /// Both pointers are NULL or valid.
@@ -178,7 +182,8 @@ pub unsafe extern "C" fn b2nd_zeros(
     create(ctx, array, Special::Zero)
 }
 
-/// Makes an array of NaNs; items have 4 or 8 bytes. Returns 0, or a negative error code; `*array` is then NULL.
+/// Makes an array of NaNs; items have 4 or 8 bytes. Returns 0, or a negative error code; `*array`
+/// is then NULL.
 ///
 /// # Safety
 /// Both pointers are NULL or valid.
@@ -190,9 +195,10 @@ pub unsafe extern "C" fn b2nd_nans(
     create(ctx, array, Special::Nan)
 }
 
-/// Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros, but for the rest of its
-/// last chunks, which hold the item already; where something was cut off or written before, that is zeros too. Returns 0, or
-/// a negative error code; `*array` is then NULL.
+/// Makes an array whose items are all the one at `fill_value`. What the array grows by later is
+/// zeros, but for the rest of its last chunks, which hold the item already; where something was cut
+/// off or written before, that is zeros too. Returns 0, or a negative error code; `*array` is then
+/// NULL.
 ///
 /// # Safety
 /// The pointers are NULL or valid; `fill_value` points to an item.
@@ -213,7 +219,8 @@ pub unsafe extern "C" fn b2nd_full(
     })
 }
 
-/// Frees an array and its super-chunk. Views of it go on. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.
+/// Frees an array and its super-chunk. Views of it go on. Returns 0, or
+/// `BLOSC2_ERROR_NULL_POINTER`.
 ///
 /// # Safety
 /// `array` is NULL or an array that was not freed and is not in use.
@@ -224,8 +231,8 @@ pub unsafe extern "C" fn b2nd_free(array: *mut b2nd_array_t) -> c_int {
     Ok(0)
 }
 
-/// Makes an array of a super-chunk that has the metalayer of one. The super-chunk is the array's from then on, and is freed
-/// with it. Returns 0, or a negative error code; `*array` is then NULL.
+/// Makes an array of a super-chunk that has the metalayer of one. The super-chunk is the array's
+/// from then on, and is freed with it. Returns 0, or a negative error code; `*array` is then NULL.
 ///
 /// # Safety
 /// Both pointers are NULL or valid.

@@ -10,8 +10,8 @@ use oxiblosc::b2nd::array::CopyPlan;
 use oxiblosc::b2nd::shape::box_shape;
 use oxiblosc_chunk::header::Special;
 
-/// Makes a new array of the items from `start` to before `stop` of `src`. Dimensions and shape of `ctx` become those of the
-/// slice. Returns 0, or a negative error code; `*array` is then NULL.
+/// Makes a new array of the items from `start` to before `stop` of `src`. Dimensions and shape of
+/// `ctx` become those of the slice. Returns 0, or a negative error code; `*array` is then NULL.
 ///
 /// # Safety
 /// The pointers are NULL or valid; positions have `src->ndim` elements.
@@ -34,8 +34,8 @@ pub unsafe extern "C" fn b2nd_get_slice(
     })
 }
 
-/// Copies an array into the storage, the chunks and the blocks that parameters say; `more`, for which the array is left, may change
-/// the copy further.
+/// Copies an array into the storage, the chunks and the blocks that parameters say; `more`, for
+/// which the array is left, may change the copy further.
 fn copy(params: &mut Params, src: ArrayGuard, more: FillArray) -> Result<*mut b2nd_array_t> {
     params.set_shape(&src.geometry.shape[..src.ndim()]);
     let mut copy = {
@@ -52,15 +52,17 @@ fn copy(params: &mut Params, src: ArrayGuard, more: FillArray) -> Result<*mut b2
         }
     };
     drop(src);
-    // As everywhere, that of the parameters. A metalayer that was copied keeps what it says until the shape changes.
+    // As everywhere, that of the parameters. A metalayer that was copied keeps what it says until
+    // the shape changes.
     let (dtype, format) = params.dtype();
     copy.array.dtype = dtype.map(|dtype| (dtype, format));
     more(&mut copy.array)?;
     copy.finish((dtype, format))
 }
 
-/// Copies an array with its metalayers into the storage, the chunks and the blocks of `ctx`, whose dimensions and shape
-/// become those of `src`. Returns 0, or a negative error code; `*array` is then NULL.
+/// Copies an array with its metalayers into the storage, the chunks and the blocks of `ctx`, whose
+/// dimensions and shape become those of `src`. Returns 0, or a negative error code; `*array` is
+/// then NULL.
 ///
 /// # Safety
 /// The pointers are NULL or valid.
@@ -111,9 +113,10 @@ unsafe fn check_joinable(
     })
 }
 
-/// Joins two arrays along an axis; their other dimensions and their items are alike. With `copy` the result is a new array in
-/// the storage, the chunks and the blocks of `ctx`, with the metalayers of `src1`; without, `src1` itself grows, all at once,
-/// and `*array` is `src1`. Returns 0, or a negative error code.
+/// Joins two arrays along an axis; their other dimensions and their items are alike. With `copy`
+/// the result is a new array in the storage, the chunks and the blocks of `ctx`, with the
+/// metalayers of `src1`; without, `src1` itself grows, all at once, and `*array` is `src1`. Returns
+/// 0, or a negative error code.
 ///
 /// # Safety
 /// The pointers are NULL or valid; without `copy`, `ctx` is not used.
@@ -132,7 +135,8 @@ pub unsafe extern "C" fn b2nd_concatenate(
         // An array cannot grow by itself.
         return Err(Error::INVALID_PARAM);
     }
-    // One array is locked at a time: two threads that join two arrays crosswise would wait for each other.
+    // One array is locked at a time: two threads that join two arrays crosswise would wait for each
+    // other.
     let axis = size(axis)?;
     check_joinable(src1, src2, axis)?;
     if !copy {

@@ -15,9 +15,9 @@ unsafe fn shape_to_c<T: Copy>(from: &[T], to: *mut T) {
     unsafe_granted!(std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()));
 }
 
-/// Writes the `b2nd` metalayer. `*smeta` is for the program to free with `free`. A `dtype` of NULL stands for
-/// `B2ND_DEFAULT_DTYPE`. Returns the size of the metalayer; `BLOSC2_ERROR_FAILURE` for too many dimensions or a negative
-/// `dtype_format`.
+/// Writes the `b2nd` metalayer. `*smeta` is for the program to free with `free`. A `dtype` of NULL
+/// stands for `B2ND_DEFAULT_DTYPE`. Returns the size of the metalayer; `BLOSC2_ERROR_FAILURE` for
+/// too many dimensions or a negative `dtype_format`.
 ///
 /// # Safety
 /// The shapes have `ndim` elements each, `dtype` is NULL or a C string, `smeta` is valid.
@@ -46,10 +46,11 @@ pub unsafe extern "C" fn b2nd_serialize_meta(
     Ok(bytes.len())
 }
 
-/// Reads the `b2nd` metalayer, of `smeta_len` bytes. The shapes get `*ndim` elements each, at most `B2ND_MAX_DIM`.
-/// `*dtype` gets a text for the program to free with `free`, NULL when the metalayer has none; with `dtype` or
-/// `dtype_format` NULL that part is not read. Returns the bytes read; `BLOSC2_ERROR_NULL_POINTER` for another NULL
-/// argument; `BLOSC2_ERROR_FAILURE` when the metalayer is broken.
+/// Reads the `b2nd` metalayer, of `smeta_len` bytes. The shapes get `*ndim` elements each, at most
+/// `B2ND_MAX_DIM`. `*dtype` gets a text for the program to free with `free`, NULL when the
+/// metalayer has none; with `dtype` or `dtype_format` NULL that part is not read. Returns the bytes
+/// read; `BLOSC2_ERROR_NULL_POINTER` for another NULL argument; `BLOSC2_ERROR_FAILURE` when the
+/// metalayer is broken.
 ///
 /// # Safety
 /// `smeta` has `smeta_len` bytes; the shapes have room for `B2ND_MAX_DIM` elements each.

@@ -6,10 +6,12 @@ use oxiblosc::b2nd::ArrayRef;
 use oxiblosc::b2nd::select::Selection;
 use oxiblosc_base::memory::Collect;
 
-/// What the lists of indices of the program's select, for a buffer of this shape and size; none if there are no items.
+/// What the lists of indices of the program's select, for a buffer of this shape and size; none if
+/// there are no items.
 ///
 /// # Safety
-/// `selection` has as many lists as the array has dimensions, of the lengths that `sizes` says, and `buffershape` as many numbers.
+/// `selection` has as many lists as the array has dimensions, of the lengths that `sizes` says, and
+/// `buffershape` as many numbers.
 unsafe fn select<'a>(
     array: &'a ArrayRef,
     selection: *mut *mut i64,
@@ -26,8 +28,9 @@ unsafe fn select<'a>(
     })
 }
 
-/// Reads the items whose indices along each dimension are in `selection`, lists of `selection_size` indices each, in any
-/// order and also repeated, into `buffer`, an array of shape `buffershape`. Returns 0, or a negative error code.
+/// Reads the items whose indices along each dimension are in `selection`, lists of `selection_size`
+/// indices each, in any order and also repeated, into `buffer`, an array of shape `buffershape`.
+/// Returns 0, or a negative error code.
 ///
 /// # Safety
 /// The pointers are NULL or valid; `buffer` has `buffersize` bytes.
@@ -49,9 +52,10 @@ pub unsafe extern "C" fn b2nd_get_orthogonal_selection(
     array.read_selection(&selection, buffer)
 }
 
-/// Writes the items whose indices along each dimension are in `selection`, lists of `selection_size` indices each, out of
-/// `buffer`, an array of shape `buffershape`: all of them or, if that fails, none. Of an item that is named more than once
-/// the last value counts. Returns 0, or a negative error code.
+/// Writes the items whose indices along each dimension are in `selection`, lists of
+/// `selection_size` indices each, out of `buffer`, an array of shape `buffershape`: all of them or,
+/// if that fails, none. Of an item that is named more than once the last value counts. Returns 0,
+/// or a negative error code.
 ///
 /// # Safety
 /// As for `b2nd_get_orthogonal_selection`.
@@ -73,8 +77,8 @@ pub unsafe extern "C" fn b2nd_set_orthogonal_selection(
     array.write(|array| array.write_selection(&selection, buffer))
 }
 
-/// Reads `ncoords` items into `buffer`, one after the other. `coords` counts them through the whole array in C order, in any
-/// order and also repeated. Returns 0, or a negative error code.
+/// Reads `ncoords` items into `buffer`, one after the other. `coords` counts them through the whole
+/// array in C order, in any order and also repeated. Returns 0, or a negative error code.
 ///
 /// # Safety
 /// The pointers are NULL or valid; `buffer` has `buffersize` bytes.

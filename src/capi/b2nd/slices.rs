@@ -3,9 +3,9 @@
 use super::array::ArrayGuard;
 use crate::capi::prelude::*;
 
-/// Reads the items from `start` to before `stop` into `buffer`, an array of shape `buffershape` in C order, from its front
-/// on; the rest of the `buffersize` bytes becomes zeros. Only the blocks that are touched are decompressed. Returns 0, or a
-/// negative error code.
+/// Reads the items from `start` to before `stop` into `buffer`, an array of shape `buffershape` in
+/// C order, from its front on; the rest of the `buffersize` bytes becomes zeros. Only the blocks
+/// that are touched are decompressed. Returns 0, or a negative error code.
 ///
 /// # Safety
 /// The pointers are NULL or valid; positions and shape have `array->ndim` elements.
@@ -26,12 +26,13 @@ pub unsafe extern "C" fn b2nd_get_slice_cbuffer(
     array.read_slice(start, stop, items(buffershape, ndim)?, buffer)
 }
 
-/// Writes the items from `start` to before `stop` out of `buffer`, an array of shape `buffershape` in C order, from its
-/// front on: all of them or, if that fails, none. Only the blocks that are touched are compressed again. Returns 0, or a
-/// negative error code.
+/// Writes the items from `start` to before `stop` out of `buffer`, an array of shape `buffershape`
+/// in C order, from its front on: all of them or, if that fails, none. Only the blocks that are
+/// touched are compressed again. Returns 0, or a negative error code.
 ///
 /// # Safety
-/// The pointers are NULL or valid; positions and shape have `array->ndim` elements, `buffer` has `buffersize` bytes.
+/// The pointers are NULL or valid; positions and shape have `array->ndim` elements, `buffer` has
+/// `buffersize` bytes.
 #[export]
 pub unsafe extern "C" fn b2nd_set_slice_cbuffer(
     buffer: *const c_void,

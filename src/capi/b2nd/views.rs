@@ -1,5 +1,5 @@
-//! Views: arrays with more or fewer dimensions of length 1 over the same chunks. A view keeps the chunks of its array alive,
-//! also when the array itself is freed.
+//! Views: arrays with more or fewer dimensions of length 1 over the same chunks. A view keeps the
+//! chunks of its array alive, also when the array itself is freed.
 
 use super::array::{self, ArrayGuard};
 use super::create::deliver;
@@ -20,7 +20,8 @@ fn check(array: &ArrayGuard) -> Result<()> {
 fn view(array: &ArrayGuard, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
     let (dtype, dtype_format) = array.dtype();
     let metalayer = geometry.metalayer(dtype, dtype_format)?;
-    // SAFETY: the storage of a handle and its copy are from `Storage::copy_of`, so they are valid, with valid parameters.
+    // SAFETY: the storage of a handle and its copy are from `Storage::copy_of`, so they are valid,
+    // with valid parameters.
     unsafe {
         let own = array.handle.storage();
         let mut storage = Storage::copy_of(&blosc2_storage {
@@ -42,8 +43,9 @@ fn view(array: &ArrayGuard, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
     }
 }
 
-/// Makes a view of an array with further dimensions of length 1: one wherever `axis`, of `final_dims` elements, is true. It
-/// shows the same chunks, and keeps them alive. Returns 0, or a negative error code; `*view` is then NULL.
+/// Makes a view of an array with further dimensions of length 1: one wherever `axis`, of
+/// `final_dims` elements, is true. It shows the same chunks, and keeps them alive. Returns 0, or a
+/// negative error code; `*view` is then NULL.
 ///
 /// # Safety
 /// The pointers are NULL or valid.
@@ -73,8 +75,8 @@ fn squeezed(array: &ArrayGuard, drops: impl Fn(usize) -> bool) -> Result<*mut b2
     view(array, &array.geometry.squeezed(drops)?)
 }
 
-/// Makes a view of an array without its dimensions of length 1. It shows the same chunks, and keeps them alive. Returns 0, or
-/// a negative error code; `*view` is then NULL.
+/// Makes a view of an array without its dimensions of length 1. It shows the same chunks, and keeps
+/// them alive. Returns 0, or a negative error code; `*view` is then NULL.
 ///
 /// # Safety
 /// The pointers are NULL or valid.
@@ -87,9 +89,9 @@ pub unsafe extern "C" fn b2nd_squeeze(
     deliver(view, || squeezed(&array, |d| array.geometry.shape[d] == 1))
 }
 
-/// Makes a view of an array without the dimensions for which `index` is true, all of length 1. It shows the same chunks, and
-/// keeps them alive. Returns 0, `BLOSC2_ERROR_INVALID_INDEX` for a dimension of another length, or another negative error
-/// code; `*view` is then NULL.
+/// Makes a view of an array without the dimensions for which `index` is true, all of length 1. It
+/// shows the same chunks, and keeps them alive. Returns 0, `BLOSC2_ERROR_INVALID_INDEX` for a
+/// dimension of another length, or another negative error code; `*view` is then NULL.
 ///
 /// # Safety
 /// The pointers are NULL or valid; `index` has `array->ndim` elements.

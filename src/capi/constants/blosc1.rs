@@ -13,8 +13,8 @@ pub const BLOSC_MAX_TYPESIZE: c_int = 255;
 pub const BLOSC_NOSHUFFLE: c_int = 0;
 /// An empty slot of the filter pipeline.
 pub const BLOSC_NOFILTER: c_int = 0;
-/// Transposes bytes, so that equal bytes of neighbouring items meet. Its meta byte is the number of byte
-/// streams; 0 means the typesize.
+/// Transposes bytes, so that equal bytes of neighbouring items meet. Its meta byte is the number of
+/// byte streams; 0 means the typesize.
 pub const BLOSC_SHUFFLE: c_int = 1;
 /// Transposes bits. Takes no meta byte.
 pub const BLOSC_BITSHUFFLE: c_int = 2;

@@ -31,7 +31,8 @@ pub const BLOSC2_VERSION_FRAME_FORMAT: c_int = BLOSC2_VERSION_FRAME_FORMAT_VL_BL
 // Sizes of headers and buffers, in bytes.
 /// Bytes of a Blosc 2 chunk header.
 pub const BLOSC_EXTENDED_HEADER_LENGTH: c_int = 32;
-/// What a chunk may need above the size of its data: a destination that much larger always suffices.
+/// What a chunk may need above the size of its data: a destination that much larger always
+/// suffices.
 pub const BLOSC2_MAX_OVERHEAD: c_int = BLOSC_EXTENDED_HEADER_LENGTH;
 /// Largest buffer that one chunk takes (`INT_MAX` less the overhead).
 pub const BLOSC2_MAX_BUFFERSIZE: c_int = 2_147_483_647 - BLOSC2_MAX_OVERHEAD;
@@ -86,8 +87,8 @@ pub const BLOSC2_MAX_UDFILTERS: c_int = 16;
 // Filters that Blosc 1 does not have.
 /// Every block XORed with the chunk's first block. Takes no meta byte.
 pub const BLOSC_DELTA: c_int = 3;
-/// Zeroes low bits of the mantissa of floats. The meta byte, signed: bits to keep if positive, bits to zero
-/// if negative.
+/// Zeroes low bits of the mantissa of floats. The meta byte, signed: bits to keep if positive, bits
+/// to zero if negative.
 pub const BLOSC_TRUNC_PREC: c_int = 4;
 /// One past the last built-in filter.
 pub const BLOSC_LAST_FILTER: c_int = 5;
@@ -211,7 +212,8 @@ pub const BLOSC_IO_LAST_REGISTERED: c_int = 32;
 // Ranges of back-end ids: each value is one past its range.
 /// Ids below are for back ends that come with the library.
 pub const BLOSC2_IO_BLOSC_DEFINED: c_int = 32;
-/// Ids below, from `BLOSC2_IO_BLOSC_DEFINED` on, are for back ends that the project registered for others.
+/// Ids below, from `BLOSC2_IO_BLOSC_DEFINED` on, are for back ends that the project registered for
+/// others.
 pub const BLOSC2_IO_REGISTERED: c_int = 160;
 /// Ids below, from `BLOSC2_IO_REGISTERED` on, are for programs.
 pub const BLOSC2_IO_USER_DEFINED: c_int = 256;

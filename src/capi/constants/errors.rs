@@ -1,4 +1,5 @@
-//! The return codes of `blosc2.h`. [`oxiblosc_base::Error`] carries the same numbers inside the library.
+//! The return codes of `blosc2.h`. [`oxiblosc_base::Error`] carries the same numbers inside the
+//! library.
 
 use core::ffi::c_int;
 

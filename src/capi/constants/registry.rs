@@ -24,16 +24,18 @@ pub const BLOSC_CODEC_J2K: c_int = 39;
 pub const BLOSC_CODEC_HTJ2K: c_int = 40;
 
 // Registered filters.
-/// Reorders an n-dimensional block so that each cell is contiguous; the meta byte is the cell's side.
+/// Reorders an n-dimensional block so that each cell is contiguous; the meta byte is the cell's
+/// side.
 pub const BLOSC_FILTER_NDCELL: c_int = 32;
 /// Replaces each cell of an n-dimensional block by its mean; the meta byte is the cell's side.
 pub const BLOSC_FILTER_NDMEAN: c_int = 33;
 /// Bytedelta as first released, with its mistake: for reading old data only.
 pub const BLOSC_FILTER_BYTEDELTA_BUGGY: c_int = 34;
-/// Differences of neighbouring bytes in each of the byte streams that a shuffle made; the meta byte is the
-/// typesize.
+/// Differences of neighbouring bytes in each of the byte streams that a shuffle made; the meta byte
+/// is the typesize.
 pub const BLOSC_FILTER_BYTEDELTA: c_int = 35;
-/// Zeroes low bits of integers. The meta byte, signed: bits to keep if positive, bits to zero if negative.
+/// Zeroes low bits of integers. The meta byte, signed: bits to keep if positive, bits to zero if
+/// negative.
 pub const BLOSC_FILTER_INT_TRUNC: c_int = 36;
 
 // Registered tuners.

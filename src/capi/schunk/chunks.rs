@@ -12,16 +12,19 @@ use oxiblosc_chunk::header::ChunkHeader;
 /// Puts a chunk into the super-chunk.
 ///
 /// # Safety
-/// `chunk` points to a chunk, all of it; without `copy` it came from `malloc`, and is the super-chunk's if this succeeds.
+/// `chunk` points to a chunk, all of it; without `copy` it came from `malloc`, and is the
+/// super-chunk's if this succeeds.
 unsafe fn put(schunk: &SuperChunk, place: Position, chunk: *mut u8, copy: bool) -> Result<usize> {
     not_null!(chunk)?;
     let mut header = ChunkHeader::EMPTY;
-    // SAFETY: `# Safety` says that all of the chunk is there, and `read_chunk` reads no more than the chunk says that it has.
+    // SAFETY: `# Safety` says that all of the chunk is there, and `read_chunk` reads no more than
+    // the chunk says that it has.
     let bytes = unsafe { read_chunk(chunk.cast(), i32::MAX, &mut header)? };
     if copy {
         return schunk.put_chunk(place, bytes);
     }
-    // SAFETY: without `copy`, `# Safety` says that it came from `malloc`; it is given back below where this fails.
+    // SAFETY: without `copy`, `# Safety` says that it came from `malloc`; it is given back below
+    // where this fails.
     let owned = unsafe { Buffer::from_raw(chunk, bytes.len()) };
     schunk
         .put_owned_chunk(place, owned)
@@ -31,8 +34,8 @@ unsafe fn put(schunk: &SuperChunk, place: Position, chunk: *mut u8, copy: bool) 
         })
 }
 
-/// Appends a chunk. With `copy` the chunk stays the program's; without, it came from `malloc` and is the super-chunk's if
-/// this succeeds. Returns the number of chunks, or a negative error code.
+/// Appends a chunk. With `copy` the chunk stays the program's; without, it came from `malloc` and
+/// is the super-chunk's if this succeeds. Returns the number of chunks, or a negative error code.
 ///
 /// # Safety
 /// `schunk` is valid; `chunk` points to a whole chunk.
@@ -46,8 +49,8 @@ pub unsafe extern "C" fn blosc2_schunk_append_chunk(
     put(schunk, Position::End, chunk, copy).map_err(unwritten(Error::CHUNK_APPEND))
 }
 
-/// Inserts a chunk before chunk `nchunk`, or behind the last one; `copy` as in `blosc2_schunk_append_chunk`. Returns the
-/// number of chunks, or a negative error code.
+/// Inserts a chunk before chunk `nchunk`, or behind the last one; `copy` as in
+/// `blosc2_schunk_append_chunk`. Returns the number of chunks, or a negative error code.
 ///
 /// # Safety
 /// As for `blosc2_schunk_append_chunk`.
@@ -63,8 +66,8 @@ pub unsafe extern "C" fn blosc2_schunk_insert_chunk(
     put(schunk, place, chunk, copy).map_err(unwritten(Error::CHUNK_INSERT))
 }
 
-/// Puts a chunk in the place of chunk `nchunk`; `copy` as in `blosc2_schunk_append_chunk`. Returns the number of chunks, or
-/// a negative error code.
+/// Puts a chunk in the place of chunk `nchunk`; `copy` as in `blosc2_schunk_append_chunk`. Returns
+/// the number of chunks, or a negative error code.
 ///
 /// # Safety
 /// As for `blosc2_schunk_append_chunk`.
@@ -95,8 +98,8 @@ pub unsafe extern "C" fn blosc2_schunk_delete_chunk(
     deleted.map_err(unwritten(Error::CHUNK_UPDATE))
 }
 
-/// Compresses `nbytes` bytes at `src` with the super-chunk's context and appends them as one chunk. Returns the number of
-/// chunks, or a negative error code.
+/// Compresses `nbytes` bytes at `src` with the super-chunk's context and appends them as one chunk.
+/// Returns the number of chunks, or a negative error code.
 ///
 /// # Safety
 /// `schunk` is valid, `src` has `nbytes` bytes.
@@ -115,8 +118,8 @@ pub unsafe extern "C" fn blosc2_schunk_append_buffer(
     schunk.append(input).map_err(unwritten(Error::CHUNK_APPEND))
 }
 
-/// Decompresses chunk `nchunk` into `dest`, which has `nbytes` bytes. Returns the size of its data, or a negative error
-/// code.
+/// Decompresses chunk `nchunk` into `dest`, which has `nbytes` bytes. Returns the size of its data,
+/// or a negative error code.
 ///
 /// # Safety
 /// `schunk` is valid, `dest` has `nbytes` bytes.
@@ -133,7 +136,8 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
     schunk.decompress_chunk(index(nchunk), bytes_mut(dest.cast(), room)?)
 }
 
-/// Gets a chunk, whole or lazy, and hands it to C; gives its size. After an error there is none, and nothing to be freed.
+/// Gets a chunk, whole or lazy, and hands it to C; gives its size. After an error there is none,
+/// and nothing to be freed.
 ///
 /// # Safety
 /// The pointers are null or can be written; `schunk` is null or valid.
@@ -166,8 +170,9 @@ unsafe fn get(
     Ok(len)
 }
 
-/// Gives chunk `nchunk`, whole. Where `*needs_free` is set, the program frees `*chunk` with `free`; else it is the
-/// super-chunk's, until that changes. Returns the size of the chunk, or a negative error code.
+/// Gives chunk `nchunk`, whole. Where `*needs_free` is set, the program frees `*chunk` with `free`;
+/// else it is the super-chunk's, until that changes. Returns the size of the chunk, or a negative
+/// error code.
 ///
 /// # Safety
 /// All pointers are valid.
@@ -181,9 +186,10 @@ pub unsafe extern "C" fn blosc2_schunk_get_chunk(
     get(schunk, nchunk, chunk, needs_free, false)
 }
 
-/// As `blosc2_schunk_get_chunk`, but of a chunk on disk only the front is read: header, block starts, and a trailer that
-/// tells where the blocks are. The functions that decompress fetch what they need of it, through the context
-/// `schunk->dctx` or another one that was made for this super-chunk.
+/// As `blosc2_schunk_get_chunk`, but of a chunk on disk only the front is read: header, block
+/// starts, and a trailer that tells where the blocks are. The functions that decompress fetch what
+/// they need of it, through the context `schunk->dctx` or another one that was made for this
+/// super-chunk.
 ///
 /// # Safety
 /// All pointers are valid.
@@ -197,8 +203,8 @@ pub unsafe extern "C" fn blosc2_schunk_get_lazychunk(
     get(schunk, nchunk, chunk, needs_free, true)
 }
 
-/// Decompresses block `nblock` of chunk `nchunk`, which is one of variable-length blocks. The program frees `*dest` with
-/// `free`. Returns the size of the block, or a negative error code.
+/// Decompresses block `nblock` of chunk `nchunk`, which is one of variable-length blocks. The
+/// program frees `*dest` with `free`. Returns the size of the block, or a negative error code.
 ///
 /// # Safety
 /// All pointers are valid or NULL.

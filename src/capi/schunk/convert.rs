@@ -18,10 +18,11 @@ use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::paths::local;
 
-/// Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are copied and kept each on
-/// its own, and the buffer is used no more; a frame that tells of very many chunks in few bytes is copied as it is. Without, the buffer is the super-chunk's storage and must stay as long as the
-/// super-chunk; it is still the program's to free, unless that is handed over with `blosc2_schunk_avoid_cframe_free`.
-/// Returns NULL if the buffer is no frame.
+/// Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are
+/// copied and kept each on its own, and the buffer is used no more; a frame that tells of very many
+/// chunks in few bytes is copied as it is. Without, the buffer is the super-chunk's storage and
+/// must stay as long as the super-chunk; it is still the program's to free, unless that is handed
+/// over with `blosc2_schunk_avoid_cframe_free`. Returns NULL if the buffer is no frame.
 ///
 /// # Safety
 /// `cframe` has `len` bytes.
@@ -43,8 +44,8 @@ pub unsafe fn from_buffer(cframe: *mut u8, len: i64, copy: bool) -> Result<*mut 
     if cframe.is_null() || len < MIN_LEN {
         return Err(Error::INVALID_PARAM);
     }
-    // SAFETY: the buffer has `len` bytes; without `copy` it stays as long as the super-chunk, as the function's text demands, and with
-    // it nothing uses it once this returns.
+    // SAFETY: the buffer has `len` bytes; without `copy` it stays as long as the super-chunk, as
+    // the function's text demands, and with it nothing uses it once this returns.
     let (memory, loaded) = Memory::over(unsafe { CowBuffer::borrow_raw(cframe, len) })?;
     // SAFETY: a null back end is allowed.
     unsafe {
@@ -70,8 +71,8 @@ impl Savable for Handle {
 /// A copy of a super-chunk that C does not see: in memory, or in files.
 pub fn copy_apart(shown: &Handle, path: Option<&CStr>, contiguous: bool) -> Result<SuperChunk> {
     let _unchanged = shown.core().read()?;
-    // SAFETY: null parameters are allowed. The pointers in those that `parameters` returns are null, but for that to the super-chunk, which is borrowed
-    // as long as the contexts are used.
+    // SAFETY: null parameters are allowed. The pointers in those that `parameters` returns are
+    // null, but for that to the super-chunk, which is borrowed as long as the contexts are used.
     let (parameters, same, encoder, decoder) = unsafe {
         let (mut cparams, same) = parameters(shown.base(), null())?;
         cparams.schunk = shown.as_c().cast();
@@ -117,9 +118,9 @@ fn copy_content(
     )
 }
 
-/// Gives a super-chunk as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with
-/// `free`; else the buffer is the super-chunk's, until that changes. Returns the size of the frame, or a negative error
-/// code.
+/// Gives a super-chunk as a contiguous frame in a buffer. Where `*needs_free` is set, the program
+/// frees `*cframe` with `free`; else the buffer is the super-chunk's, until that changes. Returns
+/// the size of the frame, or a negative error code.
 ///
 /// # Safety
 /// All pointers are valid.
@@ -154,11 +155,13 @@ pub fn to_buffer(
     Ok(len)
 }
 
-/// Writes a super-chunk into a file as a contiguous frame. Returns the size of the frame, or a negative error code.
+/// Writes a super-chunk into a file as a contiguous frame. Returns the size of the frame, or a
+/// negative error code.
 ///
-/// A frame in memory replaces a file that is there, in one step: an open finds the old bytes or the new ones, and
-/// mode, owner and group stay, as far as the process may give them. Links are followed. The directory must be writable, as
-/// the bytes are written to a file beside it first. Any other super-chunk is written only where nothing is yet.
+/// A frame in memory replaces a file that is there, in one step: an open finds the old bytes or the
+/// new ones, and mode, owner and group stay, as far as the process may give them. Links are
+/// followed. The directory must be writable, as the bytes are written to a file beside it first.
+/// Any other super-chunk is written only where nothing is yet.
 ///
 /// # Safety
 /// `schunk` is valid, `urlpath` NULL or a C string.
@@ -183,16 +186,17 @@ pub unsafe fn with_file(
     let (shown, path) = unsafe_granted!((Handle::from_c(schunk)?, CStr::from_ptr(urlpath)));
     let file = SaveTarget {
         path: local(path),
-        // SAFETY: the storage of a handle is from `storage::copy`, so its back end is not null; the program keeps its parameters valid as long as the
-        // super-chunk, as `blosc2_schunk_new` and the functions that open one require.
+        // SAFETY: the storage of a handle is from `storage::copy`, so its back end is not null; the
+        // program keeps its parameters valid as long as the super-chunk, as `blosc2_schunk_new` and
+        // the functions that open one require.
         backend: &|| unsafe { io::backend(shown.storage().io) },
         durable: durable(),
     };
     save(shown, &file)
 }
 
-/// Appends a super-chunk to a file as a contiguous frame; `blosc2_schunk_open_offset` opens it there. Returns where the
-/// frame begins in the file, or a negative error code.
+/// Appends a super-chunk to a file as a contiguous frame; `blosc2_schunk_open_offset` opens it
+/// there. Returns where the frame begins in the file, or a negative error code.
 ///
 /// # Safety
 /// As for `blosc2_schunk_to_file`.
@@ -204,9 +208,9 @@ pub unsafe extern "C" fn blosc2_schunk_append_file(
     with_file(schunk, urlpath, Handle::append_to)
 }
 
-/// Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as they are unless the
-/// parameters in `storage` ask for others; NULL there means the same parameters. Returns NULL if the storage is there
-/// already, or a chunk is damaged.
+/// Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as
+/// they are unless the parameters in `storage` ask for others; NULL there means the same
+/// parameters. Returns NULL if the storage is there already, or a chunk is damaged.
 ///
 /// # Safety
 /// Both pointers are valid, and those in `storage` NULL or valid.
@@ -220,7 +224,8 @@ pub unsafe extern "C" fn blosc2_schunk_copy(
     publish(copied)
 }
 
-/// Copies a super-chunk, without its variable-length metalayers if they are not wanted; see `blosc2_schunk_copy`. The copy is hidden.
+/// Copies a super-chunk, without its variable-length metalayers if they are not wanted; see
+/// `blosc2_schunk_copy`. The copy is hidden.
 ///
 /// # Safety
 /// As for that.
@@ -243,7 +248,8 @@ pub unsafe fn copy(
     })
 }
 
-/// The parameters of a copy, those that are wanted or the super-chunk's own, and whether chunks can be copied as they are.
+/// The parameters of a copy, those that are wanted or the super-chunk's own, and whether chunks can
+/// be copied as they are.
 ///
 /// # Safety
 /// `wanted` is null or valid.
@@ -252,8 +258,8 @@ unsafe fn parameters(
     wanted: *const blosc2_cparams,
 ) -> Result<(blosc2_cparams, bool)> {
     let _unchanged = handle.core().peek()?;
-    // SAFETY: `_unchanged` keeps the structure from being written. The contexts are null, or those that `set_parameters` put there; the library frees
-    // them with the handle.
+    // SAFETY: `_unchanged` keeps the structure from being written. The contexts are null, or those
+    // that `set_parameters` put there; the library frees them with the handle.
     let (typesize, cctx, dctx) = unsafe {
         let c = handle.as_c();
         let (cctx, dctx) = (Context::from_c((*c).cctx)?, Context::from_c((*c).dctx)?);

@@ -60,11 +60,12 @@ pub unsafe fn make(storage: &blosc2_storage, hidden: bool) -> Result<*mut blosc2
     })
 }
 
-/// Makes a new super-chunk without chunks. It copies `storage` and what that points to, except the parameters of tuners,
-/// filters and back ends, which must outlive it. With a path it makes a file or a directory, which must not be there.
-/// Free it with `blosc2_schunk_free`.
+/// Makes a new super-chunk without chunks. It copies `storage` and what that points to, except the
+/// parameters of tuners, filters and back ends, which must outlive it. With a path it makes a file
+/// or a directory, which must not be there. Free it with `blosc2_schunk_free`.
 ///
-/// Returns NULL if the path exists or cannot be made, a parameter is impossible, or memory is short.
+/// Returns NULL if the path exists or cannot be made, a parameter is impossible, or memory is
+/// short.
 ///
 /// # Safety
 /// `storage` is valid, and the pointers in it are NULL or valid.
@@ -117,8 +118,9 @@ pub unsafe fn open(
     })
 }
 
-/// Opens the super-chunk at `urlpath`, a file or a directory. Nothing is copied but the index and the metalayers. Free it
-/// with `blosc2_schunk_free`. Returns NULL if there is none, or it is damaged.
+/// Opens the super-chunk at `urlpath`, a file or a directory. Nothing is copied but the index and
+/// the metalayers. Free it with `blosc2_schunk_free`. Returns NULL if there is none, or it is
+/// damaged.
 ///
 /// # Safety
 /// `urlpath` is NULL or a C string.
@@ -142,7 +144,8 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset(
 /// As `blosc2_schunk_open`, through a back end.
 ///
 /// # Safety
-/// As for `blosc2_schunk_open`; `udio` is NULL or valid, and its parameters outlive the super-chunk.
+/// As for `blosc2_schunk_open`; `udio` is NULL or valid, and its parameters outlive the
+/// super-chunk.
 #[export]
 pub unsafe extern "C" fn blosc2_schunk_open_udio(
     urlpath: *const c_char,
@@ -176,8 +179,8 @@ pub unsafe fn publish(schunk: *mut blosc2_schunk) -> Result<*mut blosc2_schunk> 
     })
 }
 
-/// Frees a super-chunk that was just made and cannot be what it should be, and removes its file or directory. What was there
-/// before it was made is not touched.
+/// Frees a super-chunk that was just made and cannot be what it should be, and removes its file or
+/// directory. What was there before it was made is not touched.
 ///
 /// # Safety
 /// As for [`blosc2_schunk_free`].
@@ -192,8 +195,8 @@ pub unsafe fn discard(schunk: *mut blosc2_schunk) {
     })
 }
 
-/// Frees a super-chunk, its contexts and its metalayers, and closes its files. NULL is allowed. Returns 0, or 1 if the
-/// back end could not free its own.
+/// Frees a super-chunk, its contexts and its metalayers, and closes its files. NULL is allowed.
+/// Returns 0, or 1 if the back end could not free its own.
 ///
 /// # Safety
 /// `schunk` is NULL or a super-chunk that was not freed and is not in use.

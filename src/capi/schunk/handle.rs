@@ -1,4 +1,5 @@
-//! The super-chunk behind the pointer that C holds: the public structure, and behind it the super-chunk itself.
+//! The super-chunk behind the pointer that C holds: the public structure, and behind it the
+//! super-chunk itself.
 
 use super::mirror::{Layer, Mirror};
 use super::storage::Storage;
@@ -30,8 +31,9 @@ pub struct Handle {
     given: AtomicPtr<u8>,
 }
 
-// SAFETY: the lock of the super-chunk lets one thread write the public fields while no other reads them (see `Mirror`); those of a view are
-// written under its mutex. The other fields are atomics, or `Sync`.
+// SAFETY: the lock of the super-chunk lets one thread write the public fields while no other reads
+// them (see `Mirror`); those of a view are written under its mutex. The other fields are atomics,
+// or `Sync`.
 unsafe impl Sync for Handle {}
 
 /// What is behind the structure.
@@ -58,15 +60,16 @@ struct SchunkView {
     following: Mutex<()>,
 }
 
-/// A handle in the making: the public structure alone. If it is dropped, the back end in its storage is told.
+/// A handle in the making: the public structure alone. If it is dropped, the back end in its
+/// storage is told.
 pub struct Unfinished(Box<MaybeUninit<Handle>>);
 
 impl Unfinished {
     /// A structure with empty fields, no contexts and no storage.
     pub fn new() -> Result<Self> {
         let mut handle = boxed_uninit::<Handle>()?;
-        // SAFETY: the memory is there. The fields of C's struct, 66 KB, are written where they are: each is an integer, a bool or a
-        // pointer, for which zero is a value.
+        // SAFETY: the memory is there. The fields of C's struct, 66 KB, are written where they are:
+        // each is an integer, a bool or a pointer, for which zero is a value.
         unsafe { (&raw mut (*handle.as_mut_ptr()).c).write_bytes(0, 1) };
         Ok(Self(handle))
     }
@@ -84,7 +87,8 @@ impl Unfinished {
 
     /// How it will be stored.
     pub fn storage(&mut self) -> &mut blosc2_storage {
-        // SAFETY: `with_storage` sets it, to a pointer from `Storage::into_c`, before anything else can call this; only this owns it.
+        // SAFETY: `with_storage` sets it, to a pointer from `Storage::into_c`, before anything else
+        // can call this; only this owns it.
         unsafe { &mut *self.fields().storage }
     }
 
@@ -103,7 +107,8 @@ impl Unfinished {
 
     /// The handle of a super-chunk that was made with [`Self::host`].
     pub fn finish(mut self, schunk: SuperChunk) -> *mut blosc2_schunk {
-        // SAFETY: the storage that `with_storage` has set, whose parameters the program keeps valid.
+        // SAFETY: the storage that `with_storage` has set, whose parameters the program keeps
+        // valid.
         unsafe { mmap::follow(self.fields().storage) };
         self.finish_with(Content::Own(schunk))
     }
@@ -119,7 +124,8 @@ impl Unfinished {
         }
         let c = self.as_c();
         let unfinished = ManuallyDrop::new(self);
-        // SAFETY: the box is taken out once; it is the program's from here on, and comes back in `free`.
+        // SAFETY: the box is taken out once; it is the program's from here on, and comes back in
+        // `free`.
         let _ = Box::into_raw(unsafe { std::ptr::read(&unfinished.0) });
         c
     }
@@ -127,7 +133,8 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // SAFETY: the fields are zero, or were set by this library (`parts`), and are not used after this.
+        // SAFETY: the fields are zero, or were set by this library (`parts`), and are not used
+        // after this.
         unsafe { free_fields(self.fields()) };
     }
 }
@@ -138,7 +145,8 @@ impl Handle {
     /// # Safety
     /// `schunk` is null or came from this library and was not freed.
     pub unsafe fn from_c<'a>(schunk: *mut blosc2_schunk) -> Result<&'a Self> {
-        // SAFETY: by `# Safety` it is null or from `finish_with`, the only place that returns one: there it is the first field of a `repr(C)` handle.
+        // SAFETY: by `# Safety` it is null or from `finish_with`, the only place that returns one:
+        // there it is the first field of a `repr(C)` handle.
         unsafe { schunk.cast::<Self>().as_ref() }.ok_or(Error::NULL_POINTER)
     }
 
@@ -146,7 +154,8 @@ impl Handle {
     pub fn base(&self) -> &Self {
         match &self.content {
             Content::Own(_) => self,
-            // SAFETY: a view counts as an owner of its base (`finish_view`), so it is not freed before the view.
+            // SAFETY: a view counts as an owner of its base (`finish_view`), so it is not freed
+            // before the view.
             Content::View(view) => unsafe { &*view.base },
         }
     }
@@ -171,7 +180,8 @@ impl Handle {
 
     /// How it is stored: the library's copy of what the program said.
     pub fn storage(&self) -> &blosc2_storage {
-        // SAFETY: `parts` sets the pointer before a handle is finished, and it stays until the handle is freed.
+        // SAFETY: `parts` sets the pointer before a handle is finished, and it stays until the
+        // handle is freed.
         unsafe { &*(*self.c.get()).storage }
     }
 
@@ -200,7 +210,8 @@ impl Handle {
         self.view_metalayers().unwrap_or(state.metalayers())
     }
 
-    /// Finishes the handle of a view of `base`, which it keeps alive: one whose only metalayer is this.
+    /// Finishes the handle of a view of `base`, which it keeps alive: one whose only metalayer is
+    /// this.
     pub fn finish_view(
         base: &Self,
         mut view: Unfinished,
@@ -229,18 +240,21 @@ impl Handle {
             Content::Own(_) => None,
             Content::View(view) => Some(lock(&view.following)),
         };
-        // SAFETY: the field of a view is written under its mutex, that of another handle by a thread that has it exclusively.
+        // SAFETY: the field of a view is written under its mutex, that of another handle by a
+        // thread that has it exclusively.
         usize::try_from(unsafe { (*self.c.get()).nvlmetalayers }).unwrap_or(0)
     }
 
-    /// Brings the public fields of a view that tell of its base's chunks up to date, within an operation on them.
+    /// Brings the public fields of a view that tell of its base's chunks up to date, within an
+    /// operation on them.
     pub fn follow(&self) {
         let Content::View(view) = &self.content else {
             return;
         };
         let _one = lock(&view.following);
-        // SAFETY: the view is an owner of its base. The caller's operation keeps the base from being changed. The view's fields are written under the
-        // mutex, and only if they differ, since other threads may read them.
+        // SAFETY: the view is an owner of its base. The caller's operation keeps the base from
+        // being changed. The view's fields are written under the mutex, and only if they differ,
+        // since other threads may read them.
         unsafe {
             // Raw places: other threads may write further fields meanwhile.
             let (c, of) = (self.c.get(), (*view.base).c.get());
@@ -259,7 +273,8 @@ impl Handle {
     }
 }
 
-/// The super-chunk that has the chunks, reached through a handle which, if it is a view, shows what was changed when this goes.
+/// The super-chunk that has the chunks, reached through a handle which, if it is a view, shows what
+/// was changed when this goes.
 pub struct ViewedSchunk<'a>(&'a Handle);
 
 impl<'a> ViewedSchunk<'a> {
@@ -300,8 +315,8 @@ impl Drop for ViewedSchunk<'_> {
 /// # Safety
 /// `schunk` is null or a handle that is not in use.
 pub unsafe fn free(schunk: *mut blosc2_schunk) -> i32 {
-    // SAFETY: by `# Safety` the handle is null or valid. The call that takes the last share of a handle frees it; a view also gives back its share of
-    // its base.
+    // SAFETY: by `# Safety` the handle is null or valid. The call that takes the last share of a
+    // handle frees it; a view also gives back its share of its base.
     unsafe {
         let Ok(handle) = Handle::from_c(schunk) else {
             return 0;
@@ -323,8 +338,9 @@ pub unsafe fn free(schunk: *mut blosc2_schunk) -> i32 {
 /// # Safety
 /// As for [`free`]; no view is left.
 unsafe fn free_parts(schunk: *mut blosc2_schunk) -> i32 {
-    // SAFETY: by `# Safety` nothing else refers to the handle. Its content is moved out once, and then its memory is freed as uninitialised.
-    // (The structure is not moved: its 64 KB might not fit on a small stack.)
+    // SAFETY: by `# Safety` nothing else refers to the handle. Its content is moved out once, and
+    // then its memory is freed as uninitialised. (The structure is not moved: its 64 KB might not
+    // fit on a small stack.)
     unsafe {
         let handle = schunk.cast::<Handle>();
         let avoid_free = (*handle).avoid_free.load(Ordering::Relaxed);

@@ -46,8 +46,9 @@ pub unsafe fn content_of<'a>(content: *const u8, len: i32) -> Result<&'a [u8]> {
     unsafe_granted!(bytes(content, len))
 }
 
-/// Adds a fixed-length metalayer: `content_len` bytes under a name of at most `BLOSC2_METALAYER_NAME_MAXLEN`. Frames take
-/// them only as long as they hold no chunks, and views not at all. Returns the index of the metalayer, or a negative error code.
+/// Adds a fixed-length metalayer: `content_len` bytes under a name of at most
+/// `BLOSC2_METALAYER_NAME_MAXLEN`. Frames take them only as long as they hold no chunks, and views
+/// not at all. Returns the index of the metalayer, or a negative error code.
 ///
 /// # Safety
 /// `schunk` and `name` are NULL or valid; `content` has `content_len` bytes.
@@ -63,8 +64,9 @@ pub unsafe extern "C" fn blosc2_meta_add(
     schunk.add_metalayer(name, content_of(content, content_len)?)
 }
 
-/// Overwrites the first `content_len` bytes of a fixed-length metalayer; its size stays. Content that is longer than the
-/// metalayer changes nothing. Returns the index of the metalayer, or a negative error code.
+/// Overwrites the first `content_len` bytes of a fixed-length metalayer; its size stays. Content
+/// that is longer than the metalayer changes nothing. Returns the index of the metalayer, or a
+/// negative error code.
 ///
 /// # Safety
 /// As for `blosc2_meta_add`.
@@ -99,7 +101,8 @@ pub unsafe extern "C" fn blosc2_vlmeta_exists(
     schunk.read()?.find_vlmetalayer(name)
 }
 
-/// A context for contents of variable-length metalayers, which compresses as `cparams` say; null stands for the defaults.
+/// A context for contents of variable-length metalayers, which compresses as `cparams` say; null
+/// stands for the defaults.
 ///
 /// # Safety
 /// `cparams` is null or valid.
@@ -112,7 +115,8 @@ unsafe fn compressing(cparams: *const blosc2_cparams) -> Result<Box<Context>> {
 
 /// As [`compressing`], for one that decompresses as the storage of a super-chunk says.
 fn decompressing(handle: &Handle) -> Result<Box<Context>> {
-    // SAFETY: `Storage::copy_of` gives every copy its own parameters. Their pointers are the program's, which `blosc2_schunk_new` requires to be valid.
+    // SAFETY: `Storage::copy_of` gives every copy its own parameters. Their pointers are the
+    // program's, which `blosc2_schunk_new` requires to be valid.
     unsafe { context::decompression(*handle.storage().dparams) }
 }
 
@@ -125,8 +129,9 @@ pub fn copying(from: &Handle) -> Result<VlmetalayerCoder> {
     })
 }
 
-/// Adds a variable-length metalayer: `content_len` bytes, compressed as `cparams` say (NULL: the defaults), under a name of
-/// at most `BLOSC2_METALAYER_NAME_MAXLEN`. Returns the index of the metalayer, or a negative error code.
+/// Adds a variable-length metalayer: `content_len` bytes, compressed as `cparams` say (NULL: the
+/// defaults), under a name of at most `BLOSC2_METALAYER_NAME_MAXLEN`. Returns the index of the
+/// metalayer, or a negative error code.
 ///
 /// # Safety
 /// As for `blosc2_meta_add`; `cparams` is NULL or valid.
@@ -143,8 +148,9 @@ pub unsafe extern "C" fn blosc2_vlmeta_add(
     schunk.add_vlmetalayer(name, content, &*compressing(cparams)?)
 }
 
-/// Gives the content of a variable-length metalayer: `*content_len` bytes at `*content`, which the program frees with
-/// `free`; NULL if there are none. Returns the index of the metalayer, or a negative error code.
+/// Gives the content of a variable-length metalayer: `*content_len` bytes at `*content`, which the
+/// program frees with `free`; NULL if there are none. Returns the index of the metalayer, or a
+/// negative error code.
 ///
 /// # Safety
 /// The pointers are NULL or valid.
@@ -166,8 +172,8 @@ pub unsafe extern "C" fn blosc2_vlmeta_get(
     Ok(at)
 }
 
-/// Puts other content into a variable-length metalayer; the parameters are those of `blosc2_vlmeta_add`. Returns the index
-/// of the metalayer, or a negative error code.
+/// Puts other content into a variable-length metalayer; the parameters are those of
+/// `blosc2_vlmeta_add`. Returns the index of the metalayer, or a negative error code.
 ///
 /// # Safety
 /// As for `blosc2_vlmeta_add`.
@@ -197,8 +203,8 @@ pub unsafe extern "C" fn blosc2_vlmeta_delete(
     ViewedSchunk::from_c(schunk)?.delete_vlmetalayer(name_of(name)?)
 }
 
-/// Writes the names of the variable-length metalayers into `names`, which has room for `schunk->nvlmetalayers` pointers. The
-/// names stay the super-chunk's. Returns how many there are.
+/// Writes the names of the variable-length metalayers into `names`, which has room for
+/// `schunk->nvlmetalayers` pointers. The names stay the super-chunk's. Returns how many there are.
 ///
 /// # Safety
 /// As said.

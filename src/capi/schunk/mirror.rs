@@ -1,4 +1,5 @@
-//! The public structure of a super-chunk: a window in which programs see its state, and set some parameters.
+//! The public structure of a super-chunk: a window in which programs see its state, and set some
+//! parameters.
 
 use crate::capi::context::request_of;
 use crate::capi::mmap;
@@ -59,9 +60,10 @@ pub struct Mirror {
     shown: Mutex<Shown>,
 }
 
-// SAFETY: `of` requires that the structure outlives this. The lock of the super-chunk orders accesses to it: `show` is called by a thread that has the
-// state exclusively, `settings` by those that share it. The one field that several threads write at once is atomic. What the structure points
-// to is behind a mutex.
+// SAFETY: `of` requires that the structure outlives this. The lock of the super-chunk orders
+// accesses to it: `show` is called by a thread that has the state exclusively, `settings` by those
+// that share it. The one field that several threads write at once is atomic. What the structure
+// points to is behind a mutex.
 unsafe impl Send for Mirror {}
 // SAFETY: as above.
 unsafe impl Sync for Mirror {}
@@ -81,7 +83,8 @@ impl Mirror {
 
 /// Writes a field that the program may read meanwhile.
 fn publish(field: *mut i64, value: i64) {
-    // SAFETY: the callers pass fields of the structure, which `Mirror::of` requires to be valid. The library writes these fields only here.
+    // SAFETY: the callers pass fields of the structure, which `Mirror::of` requires to be valid.
+    // The library writes these fields only here.
     unsafe { AtomicI64::from_ptr(field) }.store(value, Ordering::Relaxed);
 }
 
@@ -114,7 +117,8 @@ impl Host for Mirror {
     }
 
     fn settings(&self) -> Option<ProgramSettings> {
-        // SAFETY: `of` requires that the structure is valid; the lock keeps it from being written now (see `Send`).
+        // SAFETY: `of` requires that the structure is valid; the lock keeps it from being written
+        // now (see `Send`).
         unsafe {
             Some(ProgramSettings {
                 parameters: parameters(self.c),
@@ -171,7 +175,8 @@ impl Host for Mirror {
             c.nmetalayers = state.metalayers().len().min(most[0]) as u16;
             c.nvlmetalayers = state.vlmetalayers().len().min(most[1]) as i16;
         }
-        // SAFETY: the storage is null, or that of the handle, whose parameters the program keeps valid; this thread alone changes the file.
+        // SAFETY: the storage is null, or that of the handle, whose parameters the program keeps
+        // valid; this thread alone changes the file.
         unsafe { mmap::follow(c.storage) };
     }
 
@@ -189,7 +194,8 @@ pub fn recorded(cparams: &blosc2_cparams) -> Parameters {
 /// The parameters that the public fields stand for.
 ///
 /// # Safety
-/// The structure is there, and its parameters are not written meanwhile. (Other fields may be, so there is no reference to it.)
+/// The structure is there, and its parameters are not written meanwhile. (Other fields may be, so
+/// there is no reference to it.)
 pub unsafe fn parameters(c: *const blosc2_schunk) -> Parameters {
     unsafe_granted!(
         gather!(Parameters { use_dict: (*c).use_dict != 0 } from (*c);

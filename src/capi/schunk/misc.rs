@@ -19,12 +19,14 @@ unsafe fn give_params<T>(
     let handle = unsafe_granted!(Handle::from_c(schunk)?).base();
     let _unchanged = handle.core().peek()?;
     not_null!(params)?;
-    // SAFETY: by `# Safety` `params` can be written, as it is not null. `_unchanged` keeps the structure from being written while it is read.
+    // SAFETY: by `# Safety` `params` can be written, as it is not null. `_unchanged` keeps the
+    // structure from being written while it is read.
     unsafe { *params = on_c_heap(params_of(handle.as_c()))? };
     Ok(())
 }
 
-/// Gives the compression parameters of a super-chunk in a struct that the program frees with `free`. Returns 0.
+/// Gives the compression parameters of a super-chunk in a struct that the program frees with
+/// `free`. Returns 0.
 ///
 /// # Safety
 /// Both pointers are valid.
@@ -36,7 +38,8 @@ pub unsafe extern "C" fn blosc2_schunk_get_cparams(
     give_params(schunk, cparams, cparams_of)
 }
 
-/// Gives the decompression parameters of a super-chunk in a struct that the program frees with `free`. Returns 0.
+/// Gives the decompression parameters of a super-chunk in a struct that the program frees with
+/// `free`. Returns 0.
 ///
 /// # Safety
 /// Both pointers are valid.
@@ -48,8 +51,8 @@ pub unsafe extern "C" fn blosc2_schunk_get_dparams(
     give_params(schunk, dparams, dparams_of)
 }
 
-/// Puts the chunks into another order: `offsets_order[i]` says which of them comes at place `i`. Returns 0;
-/// `BLOSC2_ERROR_DATA` unless every chunk is named once.
+/// Puts the chunks into another order: `offsets_order[i]` says which of them comes at place `i`.
+/// Returns 0; `BLOSC2_ERROR_DATA` unless every chunk is named once.
 ///
 /// # Safety
 /// `schunk` is valid; `offsets_order` has `schunk->nchunks` elements.
@@ -74,9 +77,9 @@ pub unsafe extern "C" fn blosc2_schunk_frame_len(schunk: *mut blosc2_schunk) -> 
     ViewedSchunk::from_c(schunk)?.frame_len()
 }
 
-/// Fills an empty super-chunk with `nitems` items of a special value (`BLOSC2_SPECIAL_ZERO`, `BLOSC2_SPECIAL_NAN`,
-/// `BLOSC2_SPECIAL_UNINIT`) in chunks of `chunksize` bytes. In a frame they take no room, however many they are. Returns
-/// the number of chunks, or a negative error code.
+/// Fills an empty super-chunk with `nitems` items of a special value (`BLOSC2_SPECIAL_ZERO`,
+/// `BLOSC2_SPECIAL_NAN`, `BLOSC2_SPECIAL_UNINIT`) in chunks of `chunksize` bytes. In a frame they
+/// take no room, however many they are. Returns the number of chunks, or a negative error code.
 ///
 /// # Safety
 /// `schunk` is valid.
@@ -95,8 +98,8 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
 
 /// A chunk of special values, as the super-chunk's own parameters have it.
 pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<TryVec<u8>> {
-    // SAFETY: the operation that calls this keeps other threads from writing the structure. The pointers in the parameters are null, but for that to the
-    // super-chunk.
+    // SAFETY: the operation that calls this keeps other threads from writing the structure. The
+    // pointers in the parameters are null, but for that to the super-chunk.
     let (cparams, ctx) = unsafe {
         let cparams = cparams_of(handle.as_c());
         (cparams, compression(cparams)?)
@@ -104,8 +107,9 @@ pub fn sample_of(handle: &Handle, kind: Special, nbytes: i32) -> Result<TryVec<u
     special_chunk(&*ctx, cparams.typesize, (kind, &[]), nbytes)
 }
 
-/// Keeps other handles and processes away from the frame until `blosc2_schunk_unlock`, so that what happens in between
-/// happens at once for them. Calls may nest. Without locking it does nothing. Returns 0, or a negative error code.
+/// Keeps other handles and processes away from the frame until `blosc2_schunk_unlock`, so that what
+/// happens in between happens at once for them. Calls may nest. Without locking it does nothing.
+/// Returns 0, or a negative error code.
 ///
 /// # Safety
 /// `schunk` is valid.
@@ -123,8 +127,8 @@ pub unsafe extern "C" fn blosc2_schunk_unlock(schunk: *mut blosc2_schunk) -> c_i
     ViewedSchunk::from_c(schunk)?.unlock()
 }
 
-/// Brings the super-chunk up to date with its frame on disk, if another handle changed that. Returns 1 if it did, 0 if
-/// there was nothing to do, or a negative error code.
+/// Brings the super-chunk up to date with its frame on disk, if another handle changed that.
+/// Returns 1 if it did, 0 if there was nothing to do, or a negative error code.
 ///
 /// # Safety
 /// `schunk` is NULL or valid.
@@ -133,8 +137,9 @@ pub unsafe extern "C" fn blosc2_schunk_refresh(schunk: *mut blosc2_schunk) -> c_
     ViewedSchunk::from_c(schunk)?.refresh()
 }
 
-/// Gives the offsets of the chunks of a frame, `schunk->nchunks` of them, in memory that the program frees with `free`; see
-/// the format documents for what they mean. NULL without a frame or without chunks.
+/// Gives the offsets of the chunks of a frame, `schunk->nchunks` of them, in memory that the
+/// program frees with `free`; see the format documents for what they mean. NULL without a frame or
+/// without chunks.
 ///
 /// # Safety
 /// `schunk` is valid.
@@ -144,8 +149,9 @@ pub unsafe extern "C" fn blosc2_frame_get_offsets(schunk: *mut blosc2_schunk) ->
     numbers_for_c(schunk.offsets()?.iter().copied())
 }
 
-/// Says whether `blosc2_schunk_free` is to leave the frame's buffer in memory to the program, which then frees it with
-/// `free`. A buffer given to `blosc2_schunk_from_buffer` is the program's unless `avoid_cframe_free` is false here.
+/// Says whether `blosc2_schunk_free` is to leave the frame's buffer in memory to the program, which
+/// then frees it with `free`. A buffer given to `blosc2_schunk_from_buffer` is the program's unless
+/// `avoid_cframe_free` is false here.
 ///
 /// # Safety
 /// `schunk` is valid. When a buffer is handed over, it came from `malloc`.

@@ -18,7 +18,8 @@ macro_rules! show {
     };
 }
 
-/// A handle in the making with this storage, and with the parameters and contexts that follow from it.
+/// A handle in the making with this storage, and with the parameters and contexts that follow from
+/// it.
 ///
 /// # Safety
 /// The pointers in the storage's parameters are valid as long as the super-chunk is.
@@ -63,7 +64,8 @@ pub fn with_header(header: &Header) -> Result<Unfinished> {
         dparams: &raw mut dparams,
         ..blosc2_storage::defaults()
     };
-    // SAFETY: the pointers in the storage are null, or to the parameters above, in which they are null.
+    // SAFETY: the pointers in the storage are null, or to the parameters above, in which they are
+    // null.
     let mut schunk = unsafe { with_storage(Storage::copy_of(&storage)?)? };
     schunk.fields().chunksize = header.chunksize;
     Ok(schunk)

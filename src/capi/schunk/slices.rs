@@ -3,8 +3,8 @@
 use crate::capi::prelude::*;
 use crate::capi::unwritten::unwritten;
 
-/// Reads the items from `start` to before `stop` into `buffer`, which has room for them. Returns 0, or a negative error
-/// code.
+/// Reads the items from `start` to before `stop` into `buffer`, which has room for them. Returns 0,
+/// or a negative error code.
 ///
 /// # Safety
 /// `schunk` is valid; `buffer` has room for the items.
@@ -15,12 +15,14 @@ pub unsafe extern "C" fn blosc2_schunk_get_slice_buffer(
     stop: i64,
     buffer: *mut c_void,
 ) -> c_int {
-    // `len` is the size of the items from `start` to before `stop`, for which the buffer is long enough.
+    // `len` is the size of the items from `start` to before `stop`, for which the buffer is long
+    // enough.
     ViewedSchunk::from_c(schunk)?.read_items(start, stop, |len| bytes_mut(buffer.cast(), len))
 }
 
-/// Writes the items from `start` to before `stop` out of `buffer`, all of them or, if that fails, none. Of a chunk that is
-/// not written whole, only the blocks that change are compressed again. Returns 0, or a negative error code.
+/// Writes the items from `start` to before `stop` out of `buffer`, all of them or, if that fails,
+/// none. Of a chunk that is not written whole, only the blocks that change are compressed again.
+/// Returns 0, or a negative error code.
 ///
 /// # Safety
 /// `schunk` is valid; `buffer` holds the items.
@@ -38,7 +40,8 @@ pub unsafe extern "C" fn blosc2_schunk_set_slice_buffer(
         .map_err(unwritten(Error::CHUNK_UPDATE))
 }
 
-/// Reads the items at `coords`, `ncoords` of them in any order, into `buffer`. Returns 0, or a negative error code.
+/// Reads the items at `coords`, `ncoords` of them in any order, into `buffer`. Returns 0, or a
+/// negative error code.
 ///
 /// # Safety
 /// `schunk` is NULL or valid; `coords` has `ncoords` elements and `buffer` room for as many items.

@@ -6,7 +6,8 @@ use oxiblosc_io::paths::local;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
-/// The library's copy of a storage and of what that points to, all of it from `malloc`. Path apart, no pointer in it is null.
+/// The library's copy of a storage and of what that points to, all of it from `malloc`. Path apart,
+/// no pointer in it is null.
 #[repr(transparent)]
 pub struct Storage(*mut blosc2_storage);
 

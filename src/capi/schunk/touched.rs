@@ -2,9 +2,9 @@
 
 use crate::capi::prelude::*;
 
-/// Says which chunks have items of the range from `*start` to before `*stop`; of an array, of the slice between the
-/// positions `start` and `stop`. The program frees `*chunks_idx` with `free`; it is NULL if there are none. Returns how many
-/// there are, or a negative error code.
+/// Says which chunks have items of the range from `*start` to before `*stop`; of an array, of the
+/// slice between the positions `start` and `stop`. The program frees `*chunks_idx` with `free`; it
+/// is NULL if there are none. Returns how many there are, or a negative error code.
 ///
 /// # Safety
 /// `schunk` is NULL or valid; `start` and `stop` have a number for each dimension.

@@ -19,12 +19,13 @@ pub struct b2nd_context_s {
     _opaque: [u8; 0],
 }
 
-/// What an array is made from, seen from C by its address alone. Made by `b2nd_create_ctx`, freed by `b2nd_free_ctx`.
+/// What an array is made from, seen from C by its address alone. Made by `b2nd_create_ctx`, freed
+/// by `b2nd_free_ctx`.
 pub type b2nd_context_t = b2nd_context_s;
 
-/// An array: its shape is cut into chunks, each chunk into blocks, the last ones padded. Every field is the library's to
-/// write, and every pointer the library's to free, with `b2nd_free`. Shapes and strides count items, and use the first
-/// `ndim` entries.
+/// An array: its shape is cut into chunks, each chunk into blocks, the last ones padded. Every
+/// field is the library's to write, and every pointer the library's to free, with `b2nd_free`.
+/// Shapes and strides count items, and use the first `ndim` entries.
 #[repr(C)]
 pub struct b2nd_array_t {
     /// The super-chunk that holds the data.

@@ -4,7 +4,8 @@ use crate::capi::constants::*;
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-/// The time that the two functions measure between: seconds and nanoseconds of a clock that only goes forward.
+/// The time that the two functions measure between: seconds and nanoseconds of a clock that only
+/// goes forward.
 #[cfg(not(windows))]
 pub type blosc_timestamp_t = libc::timespec;
 
@@ -12,7 +13,8 @@ pub type blosc_timestamp_t = libc::timespec;
 #[cfg(windows)]
 pub type blosc_timestamp_t = oxiblosc_base::system::clock::Timestamp;
 
-/// What was measured for one stream of a block; a chunk of an instrumented codec holds these in place of data.
+/// What was measured for one stream of a block; a chunk of an instrumented codec holds these in
+/// place of data.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct blosc2_instr {
@@ -26,11 +28,12 @@ pub struct blosc2_instr {
     pub flags: [u8; 4],
 }
 
-/// A thread pool of the program's own. It calls `dojob(jobdata + i * jobdata_elsize)` once for every `i` in
-/// `0..numjobs`, on any threads and in any order, and returns when all calls have returned.
+/// A thread pool of the program's own. It calls `dojob(jobdata + i * jobdata_elsize)` once for
+/// every `i` in `0..numjobs`, on any threads and in any order, and returns when all calls have
+/// returned.
 ///
-/// `callback_data` is what was handed to `blosc2_set_threads_callback`. `jobdata` is the library's and lives until the
-/// callback returns.
+/// `callback_data` is what was handed to `blosc2_set_threads_callback`. `jobdata` is the library's
+/// and lives until the callback returns.
 ///
 /// No C++ exception may leave it, nor a `longjmp`: an exception ends the process.
 pub type blosc_threads_callback = Option<
@@ -48,12 +51,14 @@ pub struct blosc2_context_s {
     _opaque: [u8; 0],
 }
 
-/// A context for compression or decompression, seen from C by its address alone. Made by `blosc2_create_cctx` or
-/// `blosc2_create_dctx`, freed by `blosc2_free_ctx`; one thread at a time may use it.
+/// A context for compression or decompression, seen from C by its address alone. Made by
+/// `blosc2_create_cctx` or `blosc2_create_dctx`, freed by `blosc2_free_ctx`; one thread at a time
+/// may use it.
 pub type blosc2_context = blosc2_context_s;
 
-/// What a prefilter gets: the block to make and where it belongs. The struct and its buffers are the library's, valid
-/// until the prefilter returns; `user_data` and `input` are what the program put there.
+/// What a prefilter gets: the block to make and where it belongs. The struct and its buffers are
+/// the library's, valid until the prefilter returns; `user_data` and `input` are what the program
+/// put there.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_prefilter_params {
@@ -81,13 +86,14 @@ pub struct blosc2_prefilter_params {
     pub ttmp_nbytes: usize,
     /// The context that compresses.
     pub ctx: *mut blosc2_context,
-    /// The program's word that it wants the calls and not the chunk: `output` is then not zeroed beforehand, and a
-    /// block for which the prefilter does not return 0 is dropped.
+    /// The program's word that it wants the calls and not the chunk: `output` is then not zeroed
+    /// beforehand, and a block for which the prefilter does not return 0 is dropped.
     pub output_is_disposable: bool,
 }
 
-/// What a postfilter gets: the block that was decompressed and where its result goes. The struct and its buffers are
-/// the library's, valid until the postfilter returns; `user_data` is what the program put there.
+/// What a postfilter gets: the block that was decompressed and where its result goes. The struct
+/// and its buffers are the library's, valid until the postfilter returns; `user_data` is what the
+/// program put there.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_postfilter_params {
@@ -117,21 +123,24 @@ pub struct blosc2_postfilter_params {
     pub ctx: *mut blosc2_context,
 }
 
-/// Makes a block in place of the source buffer, before the filters; called by several threads at once. Returns 0, or
-/// anything else to stop the compression.
+/// Makes a block in place of the source buffer, before the filters; called by several threads at
+/// once. Returns 0, or anything else to stop the compression.
 ///
-/// A C++ exception that leaves it is a failure; but on Linux alone, elsewhere it ends the process. No `longjmp` may leave it.
+/// A C++ exception that leaves it is a failure; but on Linux alone, elsewhere it ends the process.
+/// No `longjmp` may leave it.
 pub type blosc2_prefilter_fn =
     Option<unsafe extern "C-unwind" fn(params: *mut blosc2_prefilter_params) -> c_int>;
 
-/// Changes a block after the filters were undone; called by several threads at once. Returns 0, or anything else to
-/// stop the decompression.
+/// Changes a block after the filters were undone; called by several threads at once. Returns 0, or
+/// anything else to stop the decompression.
 ///
-/// A C++ exception that leaves it is a failure; but on Linux alone, elsewhere it ends the process. No `longjmp` may leave it.
+/// A C++ exception that leaves it is a failure; but on Linux alone, elsewhere it ends the process.
+/// No `longjmp` may leave it.
 pub type blosc2_postfilter_fn =
     Option<unsafe extern "C-unwind" fn(params: *mut blosc2_postfilter_params) -> c_int>;
 
-/// How to compress. Start from `BLOSC2_CPARAMS_DEFAULTS`; a context copies the struct, and keeps its pointers.
+/// How to compress. Start from `BLOSC2_CPARAMS_DEFAULTS`; a context copies the struct, and keeps
+/// its pointers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_cparams {
@@ -153,8 +162,8 @@ pub struct blosc2_cparams {
     pub splitmode: i32,
     /// The super-chunk that the chunks are for, a `blosc2_schunk`, or NULL; not owned.
     pub schunk: *mut c_void,
-    /// The filters in the order of their application; `BLOSC_NOFILTER` leaves a slot empty. By default a
-    /// shuffle in the last slot.
+    /// The filters in the order of their application; `BLOSC_NOFILTER` leaves a slot empty. By
+    /// default a shuffle in the last slot.
     pub filters: [u8; BLOSC2_MAX_FILTERS],
     /// A meta byte for each filter.
     pub filters_meta: [u8; BLOSC2_MAX_FILTERS],
@@ -174,7 +183,8 @@ pub struct blosc2_cparams {
     pub filter_params: [*mut c_void; BLOSC2_MAX_FILTERS],
 }
 
-/// How to decompress. Start from `BLOSC2_DPARAMS_DEFAULTS`; a context copies the struct, and keeps its pointers.
+/// How to decompress. Start from `BLOSC2_DPARAMS_DEFAULTS`; a context copies the struct, and keeps
+/// its pointers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_dparams {
@@ -191,7 +201,8 @@ pub struct blosc2_dparams {
 }
 
 impl blosc2_cparams {
-    /// The value of `BLOSC2_CPARAMS_DEFAULTS`: BloscLZ at level 5, shuffled items of 8 bytes, one thread.
+    /// The value of `BLOSC2_CPARAMS_DEFAULTS`: BloscLZ at level 5, shuffled items of 8 bytes, one
+    /// thread.
     pub const fn defaults() -> Self {
         let mut filters = [BLOSC_NOFILTER as u8; BLOSC2_MAX_FILTERS];
         filters[BLOSC2_MAX_FILTERS - 1] = BLOSC_SHUFFLE as u8;

@@ -4,8 +4,8 @@ use crate::capi::constants::BLOSC2_IO_FILESYSTEM;
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::null_mut;
 
-/// Opens `urlpath` in a `fopen` mode (`"rb"`, `"rb+"`, `"wb"`, ...); `params` come from the `blosc2_io`. Returns the
-/// stream that the other callbacks get, or NULL.
+/// Opens `urlpath` in a `fopen` mode (`"rb"`, `"rb+"`, `"wb"`, ...); `params` come from the
+/// `blosc2_io`. Returns the stream that the other callbacks get, or NULL.
 pub type blosc2_open_cb = Option<
     unsafe extern "C-unwind" fn(
         urlpath: *const c_char,
@@ -20,8 +20,8 @@ pub type blosc2_close_cb = Option<unsafe extern "C-unwind" fn(stream: *mut c_voi
 /// Returns the stream's size in bytes, or a negative code.
 pub type blosc2_size_cb = Option<unsafe extern "C-unwind" fn(stream: *mut c_void) -> i64>;
 
-/// Writes `nitems` items of `size` bytes from `ptr` at byte `position`, extending the stream where it must. Returns how
-/// many items it wrote.
+/// Writes `nitems` items of `size` bytes from `ptr` at byte `position`, extending the stream where
+/// it must. Returns how many items it wrote.
 pub type blosc2_write_cb = Option<
     unsafe extern "C-unwind" fn(
         ptr: *const c_void,
@@ -32,9 +32,9 @@ pub type blosc2_write_cb = Option<
     ) -> i64,
 >;
 
-/// Reads `nitems` items of `size` bytes at byte `position`. With `is_allocation_necessary`, `*ptr` is a buffer of the
-/// library's to fill; without, the callback puts there an address of its own, valid while the stream is open. Returns
-/// how many items it read.
+/// Reads `nitems` items of `size` bytes at byte `position`. With `is_allocation_necessary`, `*ptr`
+/// is a buffer of the library's to fill; without, the callback puts there an address of its own,
+/// valid while the stream is open. Returns how many items it read.
 pub type blosc2_read_cb = Option<
     unsafe extern "C-unwind" fn(
         ptr: *mut *mut c_void,
@@ -49,14 +49,14 @@ pub type blosc2_read_cb = Option<
 pub type blosc2_truncate_cb =
     Option<unsafe extern "C-unwind" fn(stream: *mut c_void, size: i64) -> c_int>;
 
-/// Told when a super-chunk is done with its back end, to free `params` if they are the back end's. Returns 0, or a
-/// negative code.
+/// Told when a super-chunk is done with its back end, to free `params` if they are the back end's.
+/// Returns 0, or a negative code.
 pub type blosc2_destroy_cb = Option<unsafe extern "C-unwind" fn(params: *mut c_void) -> c_int>;
 
 /// A back end. `blosc2_register_io_cb` copies the struct; its name must outlive the library's use.
 ///
-/// A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
-/// No `longjmp` may leave them.
+/// A C++ exception that leaves one of its functions is a failure of that function; but on Linux
+/// alone, elsewhere it ends the process. No `longjmp` may leave them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_io_cb {

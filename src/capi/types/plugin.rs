@@ -1,10 +1,12 @@
-//! What a program registers: codecs, filters and tuners. Registering copies the struct and its name.
+//! What a program registers: codecs, filters and tuners. Registering copies the struct and its
+//! name.
 
 use super::context::*;
 use core::ffi::{c_char, c_int, c_void};
 
-/// Compresses `input_len` bytes into at most `output_len`. `meta` and `cparams` are those of the chunk, `chunk` its
-/// first bytes. Returns the bytes written; 0 if they would not fit; or a negative code.
+/// Compresses `input_len` bytes into at most `output_len`. `meta` and `cparams` are those of the
+/// chunk, `chunk` its first bytes. Returns the bytes written; 0 if they would not fit; or a
+/// negative code.
 pub type blosc2_codec_encoder_cb = Option<
     unsafe extern "C-unwind" fn(
         input: *const u8,
@@ -17,8 +19,8 @@ pub type blosc2_codec_encoder_cb = Option<
     ) -> c_int,
 >;
 
-/// Decompresses `input_len` bytes into at most `output_len`. `meta` and `dparams` are those of the chunk, `chunk` its
-/// first byte. Returns the bytes written, or a negative code.
+/// Decompresses `input_len` bytes into at most `output_len`. `meta` and `dparams` are those of the
+/// chunk, `chunk` its first byte. Returns the bytes written, or a negative code.
 pub type blosc2_codec_decoder_cb = Option<
     unsafe extern "C-unwind" fn(
         input: *const u8,
@@ -33,12 +35,13 @@ pub type blosc2_codec_decoder_cb = Option<
 
 /// A codec.
 ///
-/// A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
-/// No `longjmp` may leave them.
+/// A C++ exception that leaves one of its functions is a failure of that function; but on Linux
+/// alone, elsewhere it ends the process. No `longjmp` may leave them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_codec {
-    /// The id, `BLOSC2_USER_REGISTERED_CODECS_START` to `BLOSC2_USER_REGISTERED_CODECS_STOP` for programs.
+    /// The id, `BLOSC2_USER_REGISTERED_CODECS_START` to `BLOSC2_USER_REGISTERED_CODECS_STOP` for
+    /// programs.
     pub compcode: u8,
     /// The name; copied.
     pub compname: *mut c_char,
@@ -52,26 +55,27 @@ pub struct blosc2_codec {
     pub decoder: blosc2_codec_decoder_cb,
 }
 
-/// Filters a block: source, destination, bytes of both, the meta byte, the parameters, the filter's id. Returns 0 (or
-/// more), or a negative code.
+/// Filters a block: source, destination, bytes of both, the meta byte, the parameters, the filter's
+/// id. Returns 0 (or more), or a negative code.
 pub type blosc2_filter_forward_cb = Option<
     unsafe extern "C-unwind" fn(*const u8, *mut u8, i32, u8, *mut blosc2_cparams, u8) -> c_int,
 >;
 
-/// Undoes a filter: source, destination, bytes of both, the meta byte, the parameters, the filter's id. Returns 0 (or
-/// more), or a negative code.
+/// Undoes a filter: source, destination, bytes of both, the meta byte, the parameters, the filter's
+/// id. Returns 0 (or more), or a negative code.
 pub type blosc2_filter_backward_cb = Option<
     unsafe extern "C-unwind" fn(*const u8, *mut u8, i32, u8, *mut blosc2_dparams, u8) -> c_int,
 >;
 
 /// A filter.
 ///
-/// A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
-/// No `longjmp` may leave them.
+/// A C++ exception that leaves one of its functions is a failure of that function; but on Linux
+/// alone, elsewhere it ends the process. No `longjmp` may leave them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_filter {
-    /// The id, `BLOSC2_USER_REGISTERED_FILTERS_START` to `BLOSC2_USER_REGISTERED_FILTERS_STOP` for programs.
+    /// The id, `BLOSC2_USER_REGISTERED_FILTERS_START` to `BLOSC2_USER_REGISTERED_FILTERS_STOP` for
+    /// programs.
     pub id: u8,
     /// The name; copied.
     pub name: *mut c_char,
@@ -83,14 +87,16 @@ pub struct blosc2_filter {
     pub backward: blosc2_filter_backward_cb,
 }
 
-/// A tuner: it sets a compression context's parameters chunk by chunk. Every function returns 0, or a negative code.
+/// A tuner: it sets a compression context's parameters chunk by chunk. Every function returns 0, or
+/// a negative code.
 ///
-/// A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
-/// No `longjmp` may leave them.
+/// A C++ exception that leaves one of its functions is a failure of that function; but on Linux
+/// alone, elsewhere it ends the process. No `longjmp` may leave them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_tuner {
-    /// Begins: `config` is the `tuner_params` of the context (copy what is needed); `dctx` may be NULL.
+    /// Begins: `config` is the `tuner_params` of the context (copy what is needed); `dctx` may be
+    /// NULL.
     pub init: Option<
         unsafe extern "C-unwind" fn(
             config: *mut c_void,
@@ -107,7 +113,8 @@ pub struct blosc2_tuner {
         Option<unsafe extern "C-unwind" fn(context: *mut blosc2_context, ctime: f64) -> c_int>,
     /// Ends, and frees what `init` took.
     pub free: Option<unsafe extern "C-unwind" fn(context: *mut blosc2_context) -> c_int>,
-    /// The id, `BLOSC2_USER_REGISTERED_TUNER_START` to `BLOSC2_USER_REGISTERED_TUNER_STOP` for programs.
+    /// The id, `BLOSC2_USER_REGISTERED_TUNER_START` to `BLOSC2_USER_REGISTERED_TUNER_STOP` for
+    /// programs.
     pub id: c_int,
     /// The name; copied.
     pub name: *mut c_char,

@@ -1,5 +1,5 @@
-//! What a plugin library tells about itself: the names of its functions, by which the loader looks them up. The
-//! strings are the plugin's, and live as long as it is loaded.
+//! What a plugin library tells about itself: the names of its functions, by which the loader looks
+//! them up. The strings are the plugin's, and live as long as it is loaded.
 
 use core::ffi::c_char;
 

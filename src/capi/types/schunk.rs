@@ -6,8 +6,8 @@ use crate::capi::constants::*;
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::null_mut;
 
-/// Where and how a super-chunk keeps its chunks. Start from `BLOSC2_STORAGE_DEFAULTS`. A super-chunk copies the struct
-/// and what it points to.
+/// Where and how a super-chunk keeps its chunks. Start from `BLOSC2_STORAGE_DEFAULTS`. A
+/// super-chunk copies the struct and what it points to.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_storage {
@@ -43,8 +43,8 @@ pub struct blosc2_metalayer {
     pub content_len: i32,
 }
 
-/// A super-chunk. Every field is the library's to write, and every pointer the library's to free; made by
-/// `blosc2_schunk_new`, `blosc2_schunk_open` and their like, freed by `blosc2_schunk_free`.
+/// A super-chunk. Every field is the library's to write, and every pointer the library's to free;
+/// made by `blosc2_schunk_new`, `blosc2_schunk_open` and their like, freed by `blosc2_schunk_free`.
 #[repr(C)]
 pub struct blosc2_schunk {
     /// Version of the format.
@@ -109,8 +109,8 @@ pub struct blosc2_schunk {
     pub blockshape: *mut i64,
     /// Whether another super-chunk owns the chunks.
     pub view: bool,
-    /// Grows whenever a metalayer changes, here or through another handle on the same frame: what was decoded from
-    /// metalayers at an older tick is out of date.
+    /// Grows whenever a metalayer changes, here or through another handle on the same frame: what
+    /// was decoded from metalayers at an older tick is out of date.
     pub change_tick: i64,
 }
 

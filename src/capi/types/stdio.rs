@@ -14,25 +14,26 @@ pub struct blosc2_stdio_file {
     pub file: *mut FILE,
 }
 
-/// Parameters of the back end for files (`BLOSC2_IO_FILESYSTEM`), for `blosc2_io.params`. They must outlive the
-/// super-chunks opened with them; NULL there means `BLOSC2_STDIO_PARAMS_DEFAULTS`.
+/// Parameters of the back end for files (`BLOSC2_IO_FILESYSTEM`), for `blosc2_io.params`. They must
+/// outlive the super-chunks opened with them; NULL there means `BLOSC2_STDIO_PARAMS_DEFAULTS`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct blosc2_stdio_params {
-    /// Whether to lock the frame against other handles and processes, by a lock file beside it: readers share the lock,
-    /// writers hold it alone. It protects only if every handle asks for it, and not on network file systems. The
-    /// environment variable `BLOSC_LOCKING` (neither empty nor `0`) asks for it on every frame.
+    /// Whether to lock the frame against other handles and processes, by a lock file beside it:
+    /// readers share the lock, writers hold it alone. It protects only if every handle asks for it,
+    /// and not on network file systems. The environment variable `BLOSC_LOCKING` (neither empty nor
+    /// `0`) asks for it on every frame.
     pub locking: bool,
 }
 
-/// Parameters and state of the back end for memory maps (`BLOSC2_IO_FILESYSTEM_MMAP`), for `blosc2_io.params`; for
-/// contiguous frames only. The caller sets the first three fields of `BLOSC2_STDIO_MMAP_DEFAULTS`; the back end keeps
-/// its state in the others while the file is open.
+/// Parameters and state of the back end for memory maps (`BLOSC2_IO_FILESYSTEM_MMAP`), for
+/// `blosc2_io.params`; for contiguous frames only. The caller sets the first three fields of
+/// `BLOSC2_STDIO_MMAP_DEFAULTS`; the back end keeps its state in the others while the file is open.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct blosc2_stdio_mmap {
-    /// `"r"`: read; `"r+"`: read and write an existing file; `"w+"`: make a new one; `"c"`: change an existing one in
-    /// memory alone. Not owned.
+    /// `"r"`: read; `"r+"`: read and write an existing file; `"w+"`: make a new one; `"c"`: change
+    /// an existing one in memory alone. Not owned.
     pub mode: *const c_char,
     /// Bytes of address space to reserve at first, room to grow in for the modes that write.
     pub initial_mapping_size: usize,

@@ -101,7 +101,8 @@ fn a_view_keeps_the_chunks_of_a_freed_array() {
     assert_eq!(further.resize(&[1, 5, 15, 1], None), -12);
 }
 
-/// The second array's chunks are stored, and have the size of their data as long as they are not compressed again.
+/// The second array's chunks are stored, and have the size of their data as long as they are not
+/// compressed again.
 #[test]
 fn arrays_that_are_joined_where_a_chunk_ends_keep_their_chunks() {
     let libs = [Some(our_arrays()), reference_arrays()];

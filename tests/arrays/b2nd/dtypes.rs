@@ -6,8 +6,9 @@ use std::ffi::CString;
 
 const CHANGES: [&str; 5] = ["resize", "append", "insert", "delete", "concatenate"];
 
-/// Copies an array of `|S4`, the default, into one of `dtype`, and changes the shape of the copy. Gives the metalayer of the copy, and the shape and
-/// the dtype of what is read again from its frame.
+/// Copies an array of `|S4`, the default, into one of `dtype`, and changes the shape of the copy.
+/// Gives the metalayer of the copy, and the shape and the dtype of what is read again from its
+/// frame.
 fn changed(
     lib: &'static B2ndLib,
     (dtype, format): (&CStr, i8),
@@ -31,7 +32,8 @@ fn changed(
         ..blosc2_storage::defaults()
     };
     let (mut copy, more, new) = (null_mut(), counted(12), 9);
-    // SAFETY: the parameters outlive their context, buffers are as long as they are said to be, and what is made is freed once.
+    // SAFETY: the parameters outlive their context, buffers are as long as they are said to be, and
+    // what is made is freed once.
     unsafe {
         let ctx =
             (lib.f.b2nd_create_ctx)(&storage, 1, &7, &3, &2, dtype.as_ptr(), format, null(), 0);

@@ -3,8 +3,8 @@
 use super::*;
 use oxiblosc_testing::memory_use::status;
 
-/// Chunks that lie together in the buffer, row by row or block by block, are compressed from there; those of a selection
-/// that goes backwards are put together first.
+/// Chunks that lie together in the buffer, row by row or block by block, are compressed from there;
+/// those of a selection that goes backwards are put together first.
 #[test]
 fn chunks_do_not_depend_on_how_their_data_lie_in_the_buffer() {
     oxiblosc_testing::own_process!();
@@ -98,8 +98,8 @@ fn large_items_go_through_a_contiguous_frame() {
     }
 }
 
-/// A few bytes may say that an array has millions of chunks: it is changed at the cost of what is there, and what would list the chunks one by
-/// one fails where there is no memory for that.
+/// A few bytes may say that an array has millions of chunks: it is changed at the cost of what is
+/// there, and what would list the chunks one by one fails where there is no memory for that.
 #[test]
 fn chunks_without_end_are_not_listed_one_by_one() {
     oxiblosc_testing::own_process!();

@@ -5,7 +5,8 @@ use super::sequence::Run;
 use oxiblosc_testing::fuzz::model::{Model, count, ranges};
 use std::ffi::c_int;
 
-/// What is expected of an operation: a code (none: any), the array after it, and the bytes that it reads.
+/// What is expected of an operation: a code (none: any), the array after it, and the bytes that it
+/// reads.
 pub struct Expected {
     pub rc: Option<c_int>,
     pub after: Option<Model>,

@@ -30,7 +30,8 @@ pub struct Run<'a> {
     reference: Option<Side>,
     /// The padding may hold what the reference brings to light again.
     pub dirty: bool,
-    /// The item that all of the array was at first: chunks that were never written may have it in their padding, too.
+    /// The item that all of the array was at first: chunks that were never written may have it in
+    /// their padding, too.
     repeated: Option<Vec<u8>>,
     log: &'a mut File,
 }

@@ -1,4 +1,5 @@
-//! Back ends of a program's own that only read: one that fills buffers, and one that hands out addresses.
+//! Back ends of a program's own that only read: one that fills buffers, and one that hands out
+//! addresses.
 
 use blosc2::capi::types::{blosc2_io, blosc2_io_cb};
 use oxiblosc_testing::schunk::our_schunks;

@@ -1,4 +1,5 @@
-//! What is damaged stays damaged, whatever is changed beside it: no change gives new checksums to bytes that were not checked.
+//! What is damaged stays damaged, whatever is changed beside it: no change gives new checksums to
+//! bytes that were not checked.
 
 use crate::checksums::{Files, read_files, write_files};
 use oxiblosc::schunk::chunks::Position;

@@ -17,7 +17,8 @@ fn is_full() -> bool {
     std::env::var("OXIBLOSC_DAMAGE").is_ok_and(|value| value == "full")
 }
 
-/// What is read of the frame at a path: nothing if it does not open, and errors where damage was met.
+/// What is read of the frame at a path: nothing if it does not open, and errors where damage was
+/// met.
 fn look(lib: &'static SchunkLib, path: &Path) -> Option<State> {
     lib.open_path(path).map(|s: Schunk| read(&s))
 }
@@ -82,8 +83,8 @@ fn every_flipped_bit_of_every_kind_of_frame_is_found() {
     assert!(frames.len() >= 18, "{} frames", frames.len());
     let next = AtomicUsize::new(0);
     let total = Mutex::new((0, Vec::new()));
-    // A file that does not open is looked at again for a while, as another process may be changing it: most of the time is
-    // spent waiting.
+    // A file that does not open is looked at again for a while, as another process may be changing
+    // it: most of the time is spent waiting.
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -104,7 +105,8 @@ fn every_flipped_bit_of_every_kind_of_frame_is_found() {
     assert!(missed.is_empty(), "{} of {flips}: {missed:?}", missed.len());
 }
 
-/// Frames of some hundred KB: a file, a directory, and one with room that a writer left behind when it was killed.
+/// Frames of some hundred KB: a file, a directory, and one with room that a writer left behind when
+/// it was killed.
 fn larger(lib: &'static SchunkLib, folder: &Path) -> Vec<Files> {
     let mut all = Vec::new();
     let mut rng = Rng(7);
@@ -198,8 +200,8 @@ fn damage_never_gives_wrong_data() {
     assert!(missed.is_empty(), "{missed:?}");
 }
 
-/// Damage may make a chunk one that says it has no checksums, which another writer could have put there; but not in a frame that says
-/// that all have some.
+/// Damage may make a chunk one that says it has no checksums, which another writer could have put
+/// there; but not in a frame that says that all have some.
 #[test]
 fn a_chunk_without_checksums_among_others_is_found() {
     let lib = our_schunks();

@@ -167,7 +167,8 @@ impl Covered {
         write_files(&self.path, &whole);
     }
 
-    /// Makes a change by a handle of ours, after which the frame is covered again, and asks for all of it once more.
+    /// Makes a change by a handle of ours, after which the frame is covered again, and asks for all
+    /// of it once more.
     fn cover_again(&mut self) {
         let s = self.open();
         let data = noise(200);
@@ -229,8 +230,8 @@ fn a_large_frame_has_them_after_each_change() {
             };
             lib.lib.compress(&own, &noise(seed)).1
         };
-        // The first change finds the index compressed, the others find it as it is while the frame grows; and once more all of
-        // them by a handle each.
+        // The first change finds the index compressed, the others find it as it is while the frame
+        // grows; and once more all of them by a handle each.
         for reopened in [false, true] {
             let mut s = lib.open_path(&path).expect("a frame");
             for step in 0..7u64 {

@@ -1,4 +1,5 @@
-//! Chunks whose own checksums are right, but which are not where they belong, or older than the rest of the frame.
+//! Chunks whose own checksums are right, but which are not where they belong, or older than the
+//! rest of the frame.
 
 use crate::checksums::changes::{CHECKED, noise};
 use crate::checksums::{Files, read_files, write_files};
@@ -297,7 +298,8 @@ fn no_change_makes_it_right() {
     }
 }
 
-/// A chunk whose front is damaged, and that is replaced: where chunks are is unknown then, and not wrong for ever.
+/// A chunk whose front is damaged, and that is replaced: where chunks are is unknown then, and not
+/// wrong for ever.
 #[test]
 fn a_damaged_chunk_that_goes_leaves_no_alarm() {
     let folder = Folder::new("checksums-places-replaced");

@@ -1,4 +1,5 @@
-//! A frame in memory remembers which blocks it has checked. What comes in later is checked all the same.
+//! A frame in memory remembers which blocks it has checked. What comes in later is checked all the
+//! same.
 
 use oxiblosc::schunk::chunks::Position;
 use oxiblosc::{CParams, Place, Protection, StorageParams, SuperChunk, codec};
@@ -95,7 +96,8 @@ fn chunks_that_come_later_are_checked() {
     }
 }
 
-/// Whose header says by damage that its data are all zeros, or of another kind that needs no bytes: the index would tell of those alone.
+/// Whose header says by damage that its data are all zeros, or of another kind that needs no bytes:
+/// the index would tell of those alone.
 #[test]
 fn a_damaged_chunk_does_not_become_one_of_special_values() {
     for noise in [false, true] {

@@ -1,4 +1,5 @@
-//! Every way to read a damaged frame gives what was there, or an error; and all of them together meet the damage.
+//! Every way to read a damaged frame gives what was there, or an error; and all of them together
+//! meet the damage.
 
 use crate::checksums::{Files, backend, frames, read_files, write_files};
 use oxiblosc_testing::data::Rng;
@@ -174,7 +175,8 @@ fn all_copies(s: &Schunk, shape: &Shape, path: &Path) -> Vec<Vec<Given>> {
 const MOST_CHUNKS: i64 = 40;
 const MOST_DATA: i64 = 700_000;
 
-/// The frame without some of the chunks from its middle where there are many, so that its bytes are of the same kinds, and fewer.
+/// The frame without some of the chunks from its middle where there are many, so that its bytes are
+/// of the same kinds, and fewer.
 fn shortened(lib: &'static SchunkLib, path: &Path, files: &Files) -> Files {
     write_files(path, files);
     let s = lib.open_path(path).expect("a whole frame");
@@ -191,7 +193,8 @@ fn first_wrong(now: &[Given], whole: &[Given]) -> Option<usize> {
     now.iter().zip(whole).position(differs)
 }
 
-/// Reads the damaged frame in every way; says what is wrong. `whole` is what each opening gives of the frame before.
+/// Reads the damaged frame in every way; says what is wrong. `whole` is what each opening gives of
+/// the frame before.
 fn tried(path: &Path, files: &Files, shape: &Shape, whole: &[Vec<Given>]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (how, (what, copied)) in OPENINGS.iter().enumerate() {
@@ -229,7 +232,8 @@ fn every_way_to_read_meets_the_damage() {
     } else {
         12
     };
-    // Most of the time is spent waiting for another process that might be changing what does not open.
+    // Most of the time is spent waiting for another process that might be changing what does not
+    // open.
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {

@@ -6,7 +6,8 @@ use oxiblosc_testing::b2nd::{B2ndLib, Spec, c_path};
 use oxiblosc_testing::data::Kind;
 use std::path::Path;
 
-/// Arrays in files and directories, which a library makes, with their names; `folder` is used for a while.
+/// Arrays in files and directories, which a library makes, with their names; `folder` is used for a
+/// while.
 pub fn all(lib: &'static B2ndLib, folder: &Path) -> Vec<(String, Seed)> {
     let shapes: [(&[i64], &[i32], &[i32]); 3] = [
         (&[1000], &[300], &[70]),

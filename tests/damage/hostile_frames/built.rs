@@ -1,5 +1,5 @@
-//! Frames that are built by hand, each to cost a reader as much as possible for its bytes: a few numbers that tell of much,
-//! and many places that lead to the same bytes.
+//! Frames that are built by hand, each to cost a reader as much as possible for its bytes: a few
+//! numbers that tell of much, and many places that lead to the same bytes.
 
 use super::seeds::Seed;
 use oxiblosc::b2nd::MAX_DIM;
@@ -30,7 +30,8 @@ pub struct Built {
     pub name: String,
     pub seed: Seed,
     pub verdict: Verdict,
-    /// Bytes of memory that are asked for with any item: those of its block, as often as filters need them.
+    /// Bytes of memory that are asked for with any item: those of its block, as often as filters
+    /// need them.
     pub asked: usize,
 }
 
@@ -270,7 +271,8 @@ fn metalayers(lib: &SchunkLib) -> Vec<Built> {
     built
 }
 
-/// A pattern of offsets: its name, what is to become of frames with it, and the offset of each chunk.
+/// A pattern of offsets: its name, what is to become of frames with it, and the offset of each
+/// chunk.
 type Pattern = (&'static str, Verdict, fn(i64) -> i64);
 
 /// An index that tells of very many chunks.
@@ -339,7 +341,8 @@ fn indices(lib: &SchunkLib) -> Vec<Built> {
             add(format!("directory: {name}"), seed, verdict);
         }
     }
-    // Chunks differ in size although the header says that they do not, so the sizes of all have to be found out.
+    // Chunks differ in size although the header says that they do not, so the sizes of all have to
+    // be found out.
     let count = 1i64 << 22;
     for sizes in [&[1000][..], &[1000, 3000]] {
         let (mut data, mut offsets) = (Vec::new(), Vec::new());

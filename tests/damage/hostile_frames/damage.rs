@@ -1,4 +1,5 @@
-//! Ways to damage a frame. The places are those of the format: see the document on contiguous frames.
+//! Ways to damage a frame. The places are those of the format: see the document on contiguous
+//! frames.
 
 use super::seeds::Seed;
 use oxiblosc_testing::data::Rng;
@@ -196,7 +197,8 @@ fn frame(frame: &mut Vec<u8>, contiguous: bool, lib: &SchunkLib, rng: &mut Rng) 
     }
 }
 
-/// Damages a seed. Most often lengths and checksums are put right again, so that what is behind them is looked at.
+/// Damages a seed. Most often lengths and checksums are put right again, so that what is behind
+/// them is looked at.
 pub fn damage(seed: &mut Seed, lib: &SchunkLib, rng: &mut Rng) {
     let times = rng.pick(&[1, 1, 1, 2, 3, 6]);
     match seed {

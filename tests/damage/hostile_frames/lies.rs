@@ -1,6 +1,7 @@
-//! Frames with one number that is not right: in the header, in the header of the index or of a chunk, in the metalayer of an
-//! array. What the reference refuses is refused; what it reads without a contradiction is read the same; and no program whose
-//! buffers are as large as the public fields tell is given more.
+//! Frames with one number that is not right: in the header, in the header of the index or of a
+//! chunk, in the metalayer of an array. What the reference refuses is refused; what it reads
+//! without a contradiction is read the same; and no program whose buffers are as large as the
+//! public fields tell is given more.
 //!
 //! A sixteenth of the lies is tried, by turns; all of them with `OXIBLOSC_HOSTILE_WHOLE`.
 
@@ -34,7 +35,8 @@ enum Order {
     Little,
 }
 
-/// A number of a frame: its name, the file that it is in, where, how many bytes it has and in which order.
+/// A number of a frame: its name, the file that it is in, where, how many bytes it has and in which
+/// order.
 #[derive(Clone, Debug)]
 struct Field {
     name: String,
@@ -171,7 +173,8 @@ fn fields(seed: &Seed, lib: &'static SchunkLib) -> Vec<Field> {
     };
     let numbers: Vec<_> = HEADER
         .into_iter()
-        // The bytes of the chunks of a directory are counted, and used for nothing here; see docs/compatibility.md.
+        // The bytes of the chunks of a directory are counted, and used for nothing here; see
+        // docs/compatibility.md.
         .filter(|(name, ..)| *name != "cbytes" || matches!(seed, Seed::Contiguous(_)))
         .collect();
     add(&numbers, 0, 0, "header", Order::Big);
@@ -329,15 +332,16 @@ impl Found {
         readable && equal && sum == self.nbytes && whole
     }
 
-    /// Whether a program that trusts the public fields gets what it expects or nothing: a first chunk that cannot be read is
-    /// found out when it is.
+    /// Whether a program that trusts the public fields gets what it expects or nothing: a first
+    /// chunk that cannot be read is found out when it is.
     fn is_harmless(&self) -> bool {
         self.is_sound() || self.chunks.first().is_some_and(|rc| *rc < 0)
     }
 
-    /// Whether this is what `theirs`, the sound finding of the reference, is. `doubted` says that the reference refuses to read
-    /// slices of the frame, which it reads without the lie: then we may refuse chunks of it. What the reference does not read
-    /// as one slice must be the chunks one after the other.
+    /// Whether this is what `theirs`, the sound finding of the reference, is. `doubted` says that
+    /// the reference refuses to read slices of the frame, which it reads without the lie: then we
+    /// may refuse chunks of it. What the reference does not read as one slice must be the chunks
+    /// one after the other.
     fn agrees(&self, theirs: &Self, doubted: bool) -> bool {
         let fields = (self.nbytes, self.chunksize) == (theirs.nbytes, theirs.chunksize);
         let whole = match theirs.whole {
@@ -478,17 +482,19 @@ fn reason(field: &Field, lie: u64, array: bool, ours: &Fate) -> Option<&'static 
     let refused = *ours == Fate::Refused;
     let unread = matches!(ours, Fate::Opened(found) if found.chunks.iter().any(|rc| *rc < 0));
     match field.name.as_str() {
-        // A program would size its memory by it. The reference does not look at it where there are no chunks.
+        // A program would size its memory by it. The reference does not look at it where there are
+        // no chunks.
         "header's cbytes" if refused && lie > i64::MAX as u64 => Some("a negative size"),
         // The reference gives the data of the first chunk for each.
         "index's special" if refused && special == 1 => Some("all chunks in one place"),
-        // The reference reads an array by its shapes alone. A program that reads the chunks, into buffers as large as the
-        // public fields tell, would be given more than these hold.
+        // The reference reads an array by its shapes alone. A program that reads the chunks, into
+        // buffers as large as the public fields tell, would be given more than these hold.
         "header's nbytes" | "header's typesize" | "header's chunksize" if array && refused => {
             Some("an array's chunks of another size")
         }
-        // Chunks would be left over, so that they are taken for those of other places, or blocks would reach beyond their chunk:
-        // the reference gives bytes of somewhere else, except where the layout happens to be the same.
+        // Chunks would be left over, so that they are taken for those of other places, or blocks
+        // would reach beyond their chunk: the reference gives bytes of somewhere else, except where
+        // the layout happens to be the same.
         "array's shape" | "array's blockshape" if refused => Some("an array of other chunks"),
         // Checksums are not there: the reference does not know of them.
         name if name.ends_with("'s flags 2") && lie & 0x80 != 0 && (refused || unread) => {
@@ -498,8 +504,9 @@ fn reason(field: &Field, lie: u64, array: bool, ours: &Fate) -> Option<&'static 
         name if array && !refused && name.ends_with("special") && special == 4 => {
             Some("uninitialised items")
         }
-        // The reference finds the blocks of an array by where they begin, and does not ask whether the chunk's header agrees
-        // with the frame's and the index; a program that reads the chunk as one is misled.
+        // The reference finds the blocks of an array by where they begin, and does not ask whether
+        // the chunk's header agrees with the frame's and the index; a program that reads the chunk
+        // as one is misled.
         name if array && (refused || unread) && name.starts_with("chunk ") => {
             Some("a chunk that contradicts the frame")
         }

@@ -1,5 +1,5 @@
-//! Opening and looking at a frame takes memory and time in proportion to its bytes and to what is asked for: frames that
-//! are built to take more, each in a child of its own.
+//! Opening and looking at a frame takes memory and time in proportion to its bytes and to what is
+//! asked for: frames that are built to take more, each in a child of its own.
 
 use super::built::{self, Built, Verdict};
 use super::exercise::{ROOM, look};

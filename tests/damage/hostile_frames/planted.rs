@@ -1,5 +1,6 @@
-//! A directory in which something else lies where a file of the frame is looked for: a pipe, a link, a device, a folder. Nothing waits
-//! for what does not come, and nothing outside the directory is made or changed.
+//! A directory in which something else lies where a file of the frame is looked for: a pipe, a
+//! link, a device, a folder. Nothing waits for what does not come, and nothing outside the
+//! directory is made or changed.
 
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc_testing::folder::Folder;
@@ -23,7 +24,8 @@ const NAMES: [&str; 6] = [
     "00000005.chunk",
 ];
 
-/// What lies there; the paths are its own and those of a file outside that is there, and of one that is not.
+/// What lies there; the paths are its own and those of a file outside that is there, and of one
+/// that is not.
 type Plant = (&'static str, fn(&Path, &Path, &Path));
 
 const PLANTS: [Plant; 7] = [

@@ -110,8 +110,9 @@ impl Fault {
         }
     }
 
-    /// Whether nothing can be done any more, so that a change that was begun can be neither finished nor undone before the
-    /// fault is over. What it has overwritten then lies in its record, which our library knows alone.
+    /// Whether nothing can be done any more, so that a change that was begun can be neither
+    /// finished nor undone before the fault is over. What it has overwritten then lies in its
+    /// record, which our library knows alone.
     pub fn is_of_everything(&self) -> bool {
         self.lasts == Lasts::All
     }

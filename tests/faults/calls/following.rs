@@ -1,5 +1,6 @@
-//! Calls on a handle that has to read its frame again, since another handle has changed it, while calls to the system fail. Afterwards the
-//! handle and the frame are as the other handle left them, or as the call was to make them.
+//! Calls on a handle that has to read its frame again, since another handle has changed it, while
+//! calls to the system fail. Afterwards the handle and the frame are as the other handle left them,
+//! or as the call was to make them.
 
 use super::faults::{Class, Fault, shim};
 use super::frames::make_base;

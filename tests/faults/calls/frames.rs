@@ -113,7 +113,8 @@ fn start(
     })
 }
 
-/// Opens what is in the work folder, prepared for the change; with `second`, another handle then makes the frame longer.
+/// Opens what is in the work folder, prepared for the change; with `second`, another handle then
+/// makes the frame longer.
 fn open(sweep: &Sweep, change: &Change, storage: Storage, second: bool) -> Option<Opened> {
     let s = storage.open(sweep.lib, &sweep.work())?;
     prepare(&s, change.start);
@@ -195,9 +196,9 @@ impl Case {
             .map_err(|(kind, wrong)| (kind, format!("returns {rc}; closed, {wrong}")))
     }
 
-    /// A change met a disk that took nothing any more, and said so: the frame is as before once that is over. Only where the
-    /// sync of the commit was the first call that failed it may be as after: to take back what others can see already is a
-    /// change, too.
+    /// A change met a disk that took nothing any more, and said so: the frame is as before once
+    /// that is over. Only where the sync of the commit was the first call that failed it may be as
+    /// after: to take back what others can see already is a change, too.
     fn outlives(&self, sweep: &mut Sweep, s: Opened, fault: &Fault) -> Result<(), Wrong> {
         let (work, both) = (sweep.work(), [&self.before, &self.after]);
         let states = &both[..if fault.class == Class::Sync { 2 } else { 1 }];

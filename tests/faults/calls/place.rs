@@ -98,7 +98,8 @@ pub fn changed(before: &Tree, after: &Tree) -> Vec<String> {
     changed
 }
 
-/// What the process has open of a folder: descriptors and maps, whether their files are still there or not.
+/// What the process has open of a folder: descriptors and maps, whether their files are still there
+/// or not.
 pub fn open_files(folder: &Path) -> Vec<OsString> {
     let descriptors = Path::new("/proc/self/fd").read_dir().expect("a folder");
     let mut open: Vec<OsString> = descriptors

@@ -187,7 +187,8 @@ impl Sweep {
 /// Sets variables that the libraries look at.
 fn set(variables: &[(&str, &str)]) {
     for (name, value) in variables {
-        // SAFETY: the other threads of this process, the test harness's, do not look at the environment.
+        // SAFETY: the other threads of this process, the test harness's, do not look at the
+        // environment.
         unsafe { std::env::set_var(name, value) };
     }
 }

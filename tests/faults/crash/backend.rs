@@ -1,5 +1,6 @@
-//! The same changes through a program's own back end, in memory, that fails at every n-th call: the error comes through, the
-//! frame stays as it was, the handle stays usable. In both kinds: one that fills buffers, one that hands out addresses.
+//! The same changes through a program's own back end, in memory, that fails at every n-th call: the
+//! error comes through, the frame stays as it was, the handle stays usable. In both kinds: one that
+//! fills buffers, one that hands out addresses.
 
 use crate::changes::{CHANGES, Change, Start, make, prepare};
 use blosc2::capi::types::{blosc2_io, blosc2_io_cb};
@@ -216,8 +217,9 @@ fn register(lib: &SchunkLib) {
     }
 }
 
-/// One change with its n-th call failing; the number of calls, and what the frame is in the end. A file of the system's stands at
-/// `path` too: libraries look there for what kind it is and how long.
+/// One change with its n-th call failing; the number of calls, and what the frame is in the end. A
+/// file of the system's stands at `path` too: libraries look there for what kind it is and how
+/// long.
 fn one(
     lib: &'static SchunkLib,
     change: &Change,
@@ -290,7 +292,8 @@ fn every_failing_call_of_a_back_end() {
     let whole = std::env::var_os("OXIBLOSC_CRASH").is_some();
     let mut report = Report::default();
     let path = std::env::temp_dir().join(format!("oxiblosc-backend-{}", std::process::id()));
-    // How an array lies in a frame makes no difference to where its bytes go, and large frames have no room here.
+    // How an array lies in a frame makes no difference to where its bytes go, and large frames have
+    // no room here.
     let small = [
         Start::Full,
         Start::Short,
@@ -342,8 +345,9 @@ fn every_failing_call_of_a_back_end() {
     report.finish("calls of a back end");
 }
 
-/// Another handle deletes the first chunk, so that all others lie elsewhere. This handle reads while a call fails: it gets the chunk that is
-/// there now, or an error, but not what lies where the chunk was.
+/// Another handle deletes the first chunk, so that all others lie elsewhere. This handle reads
+/// while a call fails: it gets the chunk that is there now, or an error, but not what lies where
+/// the chunk was.
 fn follow(lib: &'static SchunkLib, id: u8, fails: usize, path: &Path) -> Result<usize, String> {
     let mut io = blosc2_io {
         id,

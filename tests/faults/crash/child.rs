@@ -142,8 +142,9 @@ impl Shim {
     }
 }
 
-/// Runs something while calls on what lies in the folder of `path` are counted, and the one with number `at` meets its act; gives how
-/// many there were. `work` gets a function that tells how many there were so far.
+/// Runs something while calls on what lies in the folder of `path` are counted, and the one with
+/// number `at` meets its act; gives how many there were. `work` gets a function that tells how many
+/// there were so far.
 pub fn counted(
     (at, act): (usize, Act),
     path: &Path,

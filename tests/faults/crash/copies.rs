@@ -1,5 +1,5 @@
-//! Frames that are written to files, over others, behind others, and copied: what was there stays until what comes is there as a
-//! whole, and once the process has died the same can be made again.
+//! Frames that are written to files, over others, behind others, and copied: what was there stays
+//! until what comes is there as a whole, and once the process has died the same can be made again.
 
 use super::child::{Act, End, counted, start, with_shim};
 use blosc2::capi::types::blosc2_cparams;
@@ -24,7 +24,8 @@ enum Left {
     Nothing,
 }
 
-/// Something that is made of a frame at a path; gives an error code, or where in the file it begins.
+/// Something that is made of a frame at a path; gives an error code, or where in the file it
+/// begins.
 struct Making {
     name: &'static str,
     left: Left,

@@ -79,8 +79,8 @@ impl Case<'_> {
         }
     }
 
-    /// Opens what was left. The reference does not know the record of a change that was cut short, and a handle of ours that only reads leaves it
-    /// there.
+    /// Opens what was left. The reference does not know the record of a change that was cut short,
+    /// and a handle of ours that only reads leaves it there.
     fn look_ours(&self, states: &[&State]) -> Result<State, String> {
         self.read_by(self.lib, states)
     }
@@ -127,7 +127,8 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// It dies at each call of the change, of which there are `calls`, and of closing, with which there are `all`.
+    /// It dies at each call of the change, of which there are `calls`, and of closing, with which
+    /// there are `all`.
     fn dies(&self, report: &mut Report, calls: usize, all: usize) {
         let both = [&self.before, &self.after];
         for at in 1..=all {
@@ -212,7 +213,8 @@ fn difference(state: &State, states: &[&State]) -> String {
 /// Sets variables that the libraries look at.
 fn set(variables: &[(&str, &str)]) {
     for (name, value) in variables {
-        // SAFETY: the other threads of this process, the test harness's, do not look at the environment.
+        // SAFETY: the other threads of this process, the test harness's, do not look at the
+        // environment.
         unsafe { std::env::set_var(name, value) };
     }
 }

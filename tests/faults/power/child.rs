@@ -1,4 +1,5 @@
-//! The process whose calls are logged: this one, started again with the shim in front of the C library.
+//! The process whose calls are logged: this one, started again with the shim in front of the C
+//! library.
 
 use super::disk::{Event, parse};
 use super::scenario::{AFTER_KILL, Scenario, scenarios};
@@ -10,7 +11,8 @@ use std::path::Path;
 /// Tells a process that it is a child, and what to do.
 const JOB: &str = "OXIBLOSC_POWER_JOB";
 
-/// What a process does that makes the scenario's calls, in order; or those that come after a kill, one of [`AFTER_KILL`].
+/// What a process does that makes the scenario's calls, in order; or those that come after a kill,
+/// one of [`AFTER_KILL`].
 pub fn log(
     number: usize,
     after_kill: Option<usize>,

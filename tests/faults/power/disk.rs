@@ -1,8 +1,9 @@
-//! A disk that loses its power: what is on it for good, what may be on it, and every disk that a cut may leave.
+//! A disk that loses its power: what is on it for good, what may be on it, and every disk that a
+//! cut may leave.
 //!
-//! A file's bytes and its length are there for good from the sync of the file on, a name from the sync of its directory on.
-//! Of what came since, anything may be there: of each sector any state that it passed through, of each file any length, of
-//! the names any.
+//! A file's bytes and its length are there for good from the sync of the file on, a name from the
+//! sync of its directory on. Of what came since, anything may be there: of each sector any state
+//! that it passed through, of each file any length, of the names any.
 
 use oxiblosc_testing::data::Rng;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -532,7 +533,8 @@ fn tree(names: &Names, bytes: impl Fn(usize) -> Vec<u8>) -> Tree {
     tree
 }
 
-/// Makes a folder what a disk says. A file that is there already keeps its inode, of which records know.
+/// Makes a folder what a disk says. A file that is there already keeps its inode, of which records
+/// know.
 pub fn restore(tree: &Tree, folder: &Path) {
     std::fs::create_dir_all(folder).expect("a folder");
     remove_others(tree, folder, "");

@@ -1,5 +1,6 @@
-//! Bytes that look like a record of a change, and are none: somebody put them behind a frame, or into a frame that is appended to
-//! a container. Whoever only reads changes no byte of the file, and the frame that is there reads as before.
+//! Bytes that look like a record of a change, and are none: somebody put them behind a frame, or
+//! into a frame that is appended to a container. Whoever only reads changes no byte of the file,
+//! and the frame that is there reads as before.
 
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc_frame::journal::{Patch, Record, hash};
@@ -39,8 +40,8 @@ fn header_len(frame: &[u8]) -> usize {
     u32::from_be_bytes([frame[11], frame[12], frame[13], frame[14]]) as usize
 }
 
-/// A record that a change of the frame may have left which stands at `base`, and of which the process died before it overwrote
-/// anything but bytes of the last chunk.
+/// A record that a change of the frame may have left which stands at `base`, and of which the
+/// process died before it overwrote anything but bytes of the last chunk.
 fn genuine(frame: &[u8], base: u64) -> Record {
     let header = &frame[..header_len(frame)];
     Record {
@@ -183,8 +184,8 @@ fn read_all(
     Ok(seen)
 }
 
-/// Whether the frame at 0 reads as before in a file of these bytes, which reading leaves as it is, and another frame behind it
-/// does, too.
+/// Whether the frame at 0 reads as before in a file of these bytes, which reading leaves as it is,
+/// and another frame behind it does, too.
 fn harmless(
     lib: &'static SchunkLib,
     path: &Path,
@@ -257,8 +258,8 @@ fn records_that_do_not_count() {
             }
         }
     }
-    // One that would count, had it been written for this file: what is read is the frame before that change, and the file
-    // stays as it is, since it may be a copy of another.
+    // One that would count, had it been written for this file: what is read is the frame before
+    // that change, and the file stays as it is, since it may be a copy of another.
     let mut older = before.clone();
     if let Ok(chunk) = &mut older.chunks[0] {
         // Behind the chunk's header of 32 bytes.
@@ -271,8 +272,8 @@ fn records_that_do_not_count() {
     report.finish("records that do not count");
 }
 
-/// A frame of a stranger that ends like a record, `at` bytes from the start of the container: the record is in its last chunk and
-/// ends with the fingerprint of its trailer.
+/// A frame of a stranger that ends like a record, `at` bytes from the start of the container: the
+/// record is in its last chunk and ends with the fingerprint of its trailer.
 fn stranger(lib: &'static SchunkLib, at: u64, make: impl Fn(u64) -> Record) -> Vec<u8> {
     const MARK: &[u8] = b"here the record begins";
     let (_, mut bytes) = frame(lib, 50, MARK);

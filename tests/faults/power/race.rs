@@ -1,6 +1,7 @@
-//! A process was killed in the middle of a change, and a reader and a writer open the file that it left at the same time, in
-//! two processes or in two threads, with the lock beside the frame and without. Whoever of them takes the change back, the file
-//! opens afterwards and has what the writer was told is in it.
+//! A process was killed in the middle of a change, and a reader and a writer open the file that it
+//! left at the same time, in two processes or in two threads, with the lock beside the frame and
+//! without. Whoever of them takes the change back, the file opens afterwards and has what the
+//! writer was told is in it.
 
 use super::child::log;
 use super::disk::{Disk, Event, Tree, restore};
@@ -122,8 +123,8 @@ fn one(lib: &'static SchunkLib, work: &Path, left: &Left, round: Round) -> Resul
     let path = work.join("frame");
     isolated(60, || {
         let locking = if round.locking { c"1" } else { c"0" };
-        // SAFETY: this process has no other thread. The standard library's lock on the environment may have been held by a thread
-        // of its parent, so it is not asked for.
+        // SAFETY: this process has no other thread. The standard library's lock on the environment
+        // may have been held by a thread of its parent, so it is not asked for.
         unsafe { libc::setenv(c"BLOSC_LOCKING".as_ptr(), locking.as_ptr(), 1) };
         let (writing, looking) = (
             || write(lib, &path, round),

@@ -1,4 +1,5 @@
-//! What the power is cut in: calls on a frame in a file, in a map of one, in a directory, or behind another frame in a file.
+//! What the power is cut in: calls on a frame in a file, in a map of one, in a directory, or behind
+//! another frame in a file.
 
 use crate::changes::{CHANGES, Start, make, prepare};
 use blosc2::capi::types::blosc2_cparams;
@@ -163,7 +164,8 @@ impl Scenario {
         link
     }
 
-    /// Whether the first call makes a frame where none is, so that there is nothing to be lost before it has returned.
+    /// Whether the first call makes a frame where none is, so that there is nothing to be lost
+    /// before it has returned.
     pub fn makes(&self) -> bool {
         match self.work {
             Work::Create | Work::Copy => true,
@@ -172,7 +174,8 @@ impl Scenario {
         }
     }
 
-    /// The same frame, with what the next process does after one was killed, if it can be done there.
+    /// The same frame, with what the next process does after one was killed, if it can be done
+    /// there.
     pub fn after_kill(self, work: Work) -> Option<Self> {
         let is_file = self.storage != Storage::Directory;
         (is_file || work == Work::Recover).then_some(Self { work, ..self })
@@ -236,8 +239,8 @@ impl Scenario {
         }
     }
 
-    /// Where frames may begin once this is done to what a killed process left; `places` are those from before. Does it, to see where
-    /// frames go. None where there is nothing to do it to.
+    /// Where frames may begin once this is done to what a killed process left; `places` are those
+    /// from before. Does it, to see where frames go. None where there is nothing to do it to.
     pub fn places_after_kill(
         &self,
         lib: &'static SchunkLib,

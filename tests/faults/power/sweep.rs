@@ -20,7 +20,8 @@ const BATCH: usize = 24;
 /// Seconds that all may take, on a machine that has much else to do.
 const PATIENCE: u32 = 4 * 3600;
 
-/// A process that was killed: after which event, whether its changes were durable, and what the next one does.
+/// A process that was killed: after which event, whether its changes were durable, and what the
+/// next one does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Killed {
     at: usize,
@@ -38,7 +39,8 @@ struct AfterKill {
     seen: Vec<Seen>,
 }
 
-/// When the power was cut: how many calls had returned before it, and whether a process was killed before that.
+/// When the power was cut: how many calls had returned before it, and whether a process was killed
+/// before that.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Moment {
     returned: usize,
@@ -46,14 +48,15 @@ struct Moment {
 }
 
 impl Moment {
-    /// Whether anything is promised. What was not made durable is so with the first durable change that returns.
+    /// Whether anything is promised. What was not made durable is so with the first durable change
+    /// that returns.
     fn is_safe(self) -> bool {
         self.returned > 0 || self.killed.is_none_or(|killed| killed.durable)
     }
 }
 
-/// A disk that a cut left, and the moments at which it may have. Many moments leave the same disk, which is looked at once if frames may
-/// begin in the same places.
+/// A disk that a cut left, and the moments at which it may have. Many moments leave the same disk,
+/// which is looked at once if frames may begin in the same places.
 struct Left {
     hash: u64,
     tree: Packed,
@@ -83,7 +86,8 @@ struct Budget {
     sample: SampleSize,
     /// The same after a kill, of which there are many.
     after_kill: SampleSize,
-    /// Disks of one change of a frame; of calls that write whole files all are looked at, as there are few.
+    /// Disks of one change of a frame; of calls that write whole files all are looked at, as there
+    /// are few.
     disks: usize,
     /// The same after a kill.
     disks_after_kill: usize,
@@ -219,7 +223,8 @@ impl Follower {
         }
     }
 
-    /// As many of the disks as are to be looked at: some that a kill came before, and some of the others.
+    /// As many of the disks as are to be looked at: some that a kill came before, and some of the
+    /// others.
     fn chosen(self, budget: &Budget) -> Vec<Left> {
         let (killed, others): (Vec<_>, Vec<_>) =
             self.lefts.into_iter().partition(Left::is_after_kill);
@@ -346,7 +351,8 @@ impl Sweep {
         Ok(())
     }
 
-    /// A process is killed after each of the events; the next one goes on with what it left, and in that the power is cut.
+    /// A process is killed after each of the events; the next one goes on with what it left, and in
+    /// that the power is cut.
     fn kills(
         &mut self,
         number: usize,
@@ -381,7 +387,8 @@ impl Sweep {
         }
     }
 
-    /// One process that goes on with what a killed one left on this disk after so many of its calls had returned.
+    /// One process that goes on with what a killed one left on this disk after so many of its calls
+    /// had returned.
     fn after_kill(
         &mut self,
         number: usize,
@@ -410,7 +417,8 @@ impl Sweep {
         next.run(lib, work, &places, look)?;
         follower.sample = self.budget.after_kill;
         if killed.then != Work::Recover {
-            // The order in which these two write is looked at with all its parts where nothing was killed.
+            // The order in which these two write is looked at with all its parts where nothing was
+            // killed.
             follower.sample.parts = follower.sample.parts.min(3);
         }
         follower.follow(&mut disk, &events, Some(killed), &places);

@@ -96,7 +96,8 @@ fn maps() {
         let mut map = Map::new(mode, random.of(&[0, 1, 5000, 100_000, 1 << 30]));
         let io = &at.io;
         let mut told = String::new();
-        // SAFETY: the strings end; `map` is open until it is destroyed; the buffers are long enough.
+        // SAFETY: the strings end; `map` is open until it is destroyed; the buffers are long
+        // enough.
         unsafe {
             let stream = (io.blosc2_stdio_mmap_open)(name.as_ptr(), c"rb".as_ptr(), map.raw());
             told += &format!("{}\n{}\n", stream == map.raw(), map.told());
@@ -115,8 +116,8 @@ fn maps() {
                 };
                 told += &format!("{step}: {size} {nitems} {position}: ");
                 told += &match random.below(6) {
-                    // The reference writes through a map that it cannot write through, and past the end of what the
-                    // file of a copy can hold.
+                    // The reference writes through a map that it cannot write through, and past the
+                    // end of what the file of a copy can hold.
                     0..=2 if mode == c"w+" || mode == c"r+" => {
                         let bytes = vec![step; 100_000];
                         let from = bytes.as_ptr().cast();
@@ -318,8 +319,8 @@ fn fields_follow_a_super_chunk() {
     }
 }
 
-/// What ends the process in the reference: writing where only reading is allowed, copies that outgrow their file, files
-/// that are cut short.
+/// What ends the process in the reference: writing where only reading is allowed, copies that
+/// outgrow their file, files that are cut short.
 #[test]
 fn maps_beyond_the_reference() {
     let lib = oxiblosc_testing::library::ours();
@@ -335,7 +336,8 @@ fn maps_beyond_the_reference() {
     let io = &at.io;
     let bytes = [3u8; 50_000];
     let from: *const c_void = bytes.as_ptr().cast();
-    // SAFETY: the strings end; the maps are open until they are destroyed; the buffer is long enough.
+    // SAFETY: the strings end; the maps are open until they are destroyed; the buffer is long
+    // enough.
     unsafe {
         for mode in [c"r", c"r+", c"c"] {
             let mut map = Map::new(mode, 1);

@@ -93,7 +93,8 @@ pub struct InputOutput {
     params: *mut bool,
 }
 
-/// The reference holds a frame's lock: ours waits for it, counts with it and sees that somebody else has written.
+/// The reference holds a frame's lock: ours waits for it, counts with it and sees that somebody
+/// else has written.
 #[test]
 fn the_lock_is_the_reference_s() {
     let _alone = ALONE.lock();
@@ -143,7 +144,8 @@ fn the_lock_is_the_reference_s() {
             mine.unlock();
             assert_eq!(mine.lock(false), Ok(false));
             mine.unlock();
-            // The other way round: two writers of the reference's counting, one of ours between them.
+            // The other way round: two writers of the reference's counting, one of ours between
+            // them.
             let sidecar = if sparse {
                 "frame/.b2lock"
             } else {

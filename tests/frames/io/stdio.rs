@@ -34,7 +34,8 @@ fn files() {
         }
         let mode = CString::new(MODES[case as usize % MODES.len()]).expect("no zero inside");
         let mut told = String::new();
-        // SAFETY: the strings end, the buffers have the sizes that go with them, the stream is open.
+        // SAFETY: the strings end, the buffers have the sizes that go with them, the stream is
+        // open.
         unsafe {
             let stream = (at.io.blosc2_stdio_open)(name.as_ptr(), mode.as_ptr(), null_mut());
             if stream.is_null() {
@@ -223,8 +224,8 @@ fn paths() {
     });
 }
 
-/// Where ours goes its own way: a directory with a directory in it loses nothing, a dangling link goes with the rest, and
-/// a socket is a file.
+/// Where ours goes its own way: a directory with a directory in it loses nothing, a dangling link
+/// goes with the rest, and a socket is a file.
 #[test]
 fn paths_beyond_the_reference() {
     let at = At {

@@ -122,7 +122,8 @@ pub fn fields(model: &Model, fields: &Fields, storage: Storage, ours: bool) -> O
     if let Some((name, found, expected)) = wrong {
         return Some(format!("{name} is {found}, not {expected}"));
     }
-    // Room that deleted chunks left may be counted or not, as may special chunks that are stored where sizes differ.
+    // Room that deleted chunks left may be counted or not, as may special chunks that are stored
+    // where sizes differ.
     let payload = model.payload(storage);
     let most = payload
         + 32 * model
@@ -171,7 +172,8 @@ pub fn libraries(
         Op::Get { .. } | Op::Lazy { .. } => model.compressed_apart,
         Op::SetSlice { .. } => expect.rc == Code::Error,
         Op::GetSlice { .. } => expect.rc == Code::Unknown,
-        // Ours also reads where the block size was left automatic, and where it is not that of the chunks.
+        // Ours also reads where the block size was left automatic, and where it is not that of the
+        // chunks.
         Op::Sparse { .. } => reference.rc < 0 && ours.rc == 0,
         _ => false,
     };

@@ -98,7 +98,8 @@ pub struct Model {
     pub compressed_apart: bool,
     /// Whether a chunk went or was replaced, so that a contiguous frame may have holes.
     pub holes: bool,
-    /// Whether each library goes on with what the other one wrote, which may be as many bytes as that one likes.
+    /// Whether each library goes on with what the other one wrote, which may be as many bytes as
+    /// that one likes.
     pub exchanged: bool,
     pub meta: Vec<Layer>,
     pub vlmeta: Vec<Layer>,
@@ -163,7 +164,8 @@ impl Model {
             .sum()
     }
 
-    /// Whether there is no data, and yet there are, or were, chunks: what they leave may count as data or not.
+    /// Whether there is no data, and yet there are, or were, chunks: what they leave may count as
+    /// data or not.
     pub fn leftovers(&self) -> bool {
         self.nbytes() == 0 && (self.holes || !self.chunks.is_empty())
     }

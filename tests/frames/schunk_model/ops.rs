@@ -135,7 +135,8 @@ pub enum Op {
     FrameLen,
     Refresh,
     Params,
-    /// A copy into another storage, looked at and given up; with other compression parameters or the same.
+    /// A copy into another storage, looked at and given up; with other compression parameters or
+    /// the same.
     Copy {
         storage: Storage,
         recompress: bool,

@@ -54,7 +54,8 @@ impl Listener for Log {
 fn in_child(number: u64, libraries: Libraries, folder: &Path, log: &Path) -> i32 {
     let _ = std::fs::remove_dir_all(folder);
     let file = File::create(log).expect("a log");
-    // SAFETY: the child runs on its one thread, and leaves without unwinding into the parent's frames.
+    // SAFETY: the child runs on its one thread, and leaves without unwinding into the parent's
+    // frames.
     unsafe {
         match libc::fork() {
             -1 => panic!("no process: {}", std::io::Error::last_os_error()),

@@ -34,7 +34,8 @@ struct Run<'a> {
     model: Model,
     ours: Option<Subject>,
     reference: Option<Subject>,
-    /// Whether the reference was not asked the last question, so that it last looked at another chunk.
+    /// Whether the reference was not asked the last question, so that it last looked at another
+    /// chunk.
     skipped: bool,
     title: String,
 }
@@ -260,7 +261,8 @@ impl Run<'_> {
     }
 }
 
-/// Whether an operation says which chunk is being worked on: those on several chunks may take them in any order.
+/// Whether an operation says which chunk is being worked on: those on several chunks may take them
+/// in any order.
 fn looks_at_one_chunk(op: &Op) -> bool {
     matches!(
         op,

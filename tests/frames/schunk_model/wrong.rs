@@ -1,4 +1,5 @@
-//! Where the reference is known to be wrong, and why. There it is not asked, and what ours does must be what the model says.
+//! Where the reference is known to be wrong, and why. There it is not asked, and what ours does
+//! must be what the model says.
 
 use super::chunks::{Chunk, Special};
 use super::model::{MAX_LAYERS, MAX_NAME, Model};
@@ -138,7 +139,8 @@ pub fn step(model: &Model, op: &Op, plan: &Plan) -> Option<Wrong> {
     }
 }
 
-/// Whether a slice ends in a chunk as far in as the last chunk is long, which the reference takes for the last one.
+/// Whether a slice ends in a chunk as far in as the last chunk is long, which the reference takes
+/// for the last one.
 fn cuts(model: &Model, start: i64, stop: i64) -> bool {
     let (typesize, chunksize) = (model.typesize as i64, model.chunksize);
     if chunksize <= 0 || start < 0 || stop > model.nitems() as i64 || start >= stop {
@@ -152,7 +154,8 @@ fn cuts(model: &Model, start: i64, stop: i64) -> bool {
         && to < model.nbytes() as i64
 }
 
-/// Whether a slice takes of a chunk as many bytes as the block has that begins inside of it, the last one perhaps shorter.
+/// Whether a slice takes of a chunk as many bytes as the block has that begins inside of it, the
+/// last one perhaps shorter.
 fn block_for_block(model: &Model, start: i64, stop: i64) -> bool {
     let typesize = model.typesize as i64;
     let mut begin = 0;

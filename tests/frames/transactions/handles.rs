@@ -255,7 +255,8 @@ fn the_structure_of_an_array_follows() {
     }
 }
 
-/// Readers on other threads see the state before the transaction, a state in it, or that after it, and each as a whole.
+/// Readers on other threads see the state before the transaction, a state in it, or that after it,
+/// and each as a whole.
 #[test]
 fn threads_share_a_transaction() {
     let folder = Folder::new("transactions-threads");

@@ -233,7 +233,8 @@ struct Look {
     items: Option<Items>,
 }
 
-/// One sequence: transactions in one super-chunk, each committed or abandoned, and the same changes in another.
+/// One sequence: transactions in one super-chunk, each committed or abandoned, and the same changes
+/// in another.
 fn sequence(report: &mut Report, storage: Storage, is_array: bool, seed: u64, folder: &Path) {
     let rng = &mut Rng(seed);
     let size = SIZES[usize::from(rng.below(6) == 0)];

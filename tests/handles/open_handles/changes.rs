@@ -1,4 +1,5 @@
-//! Changes of a frame whose file is lost: they are refused, or they are in what the path names, or in a file with another name.
+//! Changes of a frame whose file is lost: they are refused, or they are in what the path names, or
+//! in a file with another name.
 
 use super::place::{LOSSES, Loss, NAME, STORAGES, Storage};
 use oxiblosc_testing::b2nd::Library;

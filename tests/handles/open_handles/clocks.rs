@@ -1,5 +1,6 @@
-//! Handles see what others have changed, and lose no change, whatever the file system's clock does: it may stand still, as where times have
-//! seconds, go back, or refuse to be set. The reference changes the frame in between.
+//! Handles see what others have changed, and lose no change, whatever the file system's clock does:
+//! it may stand still, as where times have seconds, go back, or refuse to be set. The reference
+//! changes the frame in between.
 
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc_testing::folder::Folder;
@@ -79,7 +80,8 @@ fn chunk_of(data: &[u8]) -> Vec<u8> {
     memory.get_chunk(0).bytes
 }
 
-/// Makes a random change through a handle, and the same of `content`. Only a few change the length of the frame.
+/// Makes a random change through a handle, and the same of `content`. Only a few change the length
+/// of the frame.
 fn change(s: &Schunk, content: &mut Content, random: &mut Rng) -> Result<(), String> {
     let count = content.chunks.len();
     let at = random.below(count);

@@ -1,4 +1,5 @@
-//! Handles whose descriptors the program closes, as a program does that becomes a daemon. The numbers may be other files' then.
+//! Handles whose descriptors the program closes, as a program does that becomes a daemon. The
+//! numbers may be other files' then.
 
 use super::place::{NAME, STORAGES, Storage};
 use super::reads::{Desk, READS, copy_all};
@@ -191,7 +192,8 @@ struct Taken {
 }
 
 fn call(file: &File, command: i32, kind: i32, (start, len): (i64, i64)) -> (i32, libc::flock) {
-    // SAFETY: every field of the struct is a number, for which zero is a value; the call fills it in.
+    // SAFETY: every field of the struct is a number, for which zero is a value; the call fills it
+    // in.
     unsafe {
         let mut lock: libc::flock = std::mem::zeroed();
         lock.l_type = kind as i16;
@@ -307,7 +309,8 @@ impl Case {
     /// What the library does not know.
     fn is_undefined(self, deed: Deed) -> bool {
         match self.taker {
-            // A read compares the header, and asks for nothing more of a descriptor if it is the same. To take a lock is to ask.
+            // A read compares the header, and asks for nothing more of a descriptor if it is the
+            // same. To take a lock is to ask.
             Some(Taker::Twin) => {
                 let locks = self.storage == Storage::LockedFile && self.before != Before::Locked;
                 matches!(deed, Deed::Read(_)) && !self.storage.is_directory() && !locks

@@ -6,7 +6,8 @@ use oxiblosc_testing::folder::Folder;
 use oxiblosc_testing::isolated::start;
 use std::fs;
 
-/// How many files the process may have open: more than this library keeps open between calls, whatever the limit was when it first asked.
+/// How many files the process may have open: more than this library keeps open between calls,
+/// whatever the limit was when it first asked.
 const DESCRIPTORS: u64 = 250;
 /// How many frames it has.
 const FRAMES: usize = 300;

@@ -77,8 +77,8 @@ pub const LOSSES: [Loss; 11] = [
 ];
 
 impl Loss {
-    /// Whether all that was in the frame is in files still, of which the handle has those open that lost their names; or another frame is
-    /// there.
+    /// Whether all that was in the frame is in files still, of which the handle has those open that
+    /// lost their names; or another frame is there.
     pub fn leaves_all(self) -> bool {
         matches!(self, Self::Removed | Self::Replaced(_))
     }
@@ -177,7 +177,8 @@ impl Storage {
         }
     }
 
-    /// Does it to the frame at `path`; `other` is another whole frame, which is used up. False if there is no such loss here.
+    /// Does it to the frame at `path`; `other` is another whole frame, which is used up. False if
+    /// there is no such loss here.
     pub fn lose(self, loss: Loss, path: &Path, other: &Path) -> bool {
         let (file, other_file) = (self.file(path), self.file(other));
         let len = fs::metadata(&file).expect("a file").len();

@@ -239,7 +239,8 @@ fn slice(d: &Desk, from: i64, to: i64) -> String {
     told(d.s().get_slice(from, to, &mut items), items)
 }
 
-/// What one library tells of a frame: each read twice, with a handle that was opened before the loss, and that has read before it or not.
+/// What one library tells of a frame: each read twice, with a handle that was opened before the
+/// loss, and that has read before it or not.
 #[derive(Clone, Copy)]
 struct Case {
     storage: Storage,
@@ -337,9 +338,10 @@ fn is_error(told: &str) -> bool {
     told.starts_with("error") || told == "no frame"
 }
 
-/// Whether what is told is what the reference tells, or better: what was there before, or is there now, or, where the reference dies or
-/// tells what never was, an error. Errors are alike: the reference's codes for bytes that are no chunk depend on these. Where the loss
-/// `leaves_all`, the reference, which opens the file for each read, may tell an error, and this library may not.
+/// Whether what is told is what the reference tells, or better: what was there before, or is there
+/// now, or, where the reference dies or tells what never was, an error. Errors are alike: the
+/// reference's codes for bytes that are no chunk depend on these. Where the loss `leaves_all`, the
+/// reference, which opens the file for each read, may tell an error, and this library may not.
 fn is_fine(ours: &str, reference: &str, [before, now]: [&str; 2], leaves_all: bool) -> bool {
     let is_true = |told: &str| told == before || told == now;
     if leaves_all {
@@ -372,7 +374,8 @@ fn sweep(ours: Library, reference: Library, part: Part, own: &Path) -> Report {
                 .flat_map(|loss| [(loss, false), (loss, true)])
             {
                 number += 1;
-                // What a private map shows of a file that is written meanwhile the system does not define.
+                // What a private map shows of a file that is written meanwhile the system does not
+                // define.
                 let undefined =
                     storage == Storage::MapToCopy && loss == Loss::Overwritten(With::Frame);
                 if !part.has(number) || undefined || !takes("OXIBLOSC_FAULTS", number, 2) {

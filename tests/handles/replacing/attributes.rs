@@ -10,7 +10,8 @@ pub const LIST: &CStr = c"system.posix_acl_access";
 /// What a folder gives to new files.
 pub const DEFAULT_LIST: &CStr = c"system.posix_acl_default";
 
-/// An access control list: another user may do everything, the group nothing. The mode then says that the group may, too.
+/// An access control list: another user may do everything, the group nothing. The mode then says
+/// that the group may, too.
 pub fn for_a_user() -> Vec<u8> {
     let owner = [1u16, 7, 0xffff, 0xffff];
     let named = [2, 7, 1000, 0];

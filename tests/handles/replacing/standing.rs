@@ -52,7 +52,8 @@ pub enum Nesting {
     SlashBehindFile,
     MissingFolder,
     BelowFile,
-    /// A directory of another user's in which only that one may change names, with a file that all may write, and without.
+    /// A directory of another user's in which only that one may change names, with a file that all
+    /// may write, and without.
     ForeignFolder,
     ForeignEmptyFolder,
     /// One in which all may make names, and change their own.
@@ -178,8 +179,8 @@ impl Entry {
         self.attributes.contains_key(LIST)
     }
 
-    /// Whether only the owner has rights that it lacks in `other`: not other users, not another group, and not the users from
-    /// whom a list took them.
+    /// Whether only the owner has rights that it lacks in `other`: not other users, not another
+    /// group, and not the users from whom a list took them.
     pub fn has_no_more_rights_than(&self, other: &Self) -> bool {
         if other.has_list() && !self.has_list() {
             return self.mode & 0o077 == 0;

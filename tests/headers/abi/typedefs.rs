@@ -1,5 +1,5 @@
-//! The names that typedefs make. bindgen takes a struct's tag and a typedef of the same name for one, but to a program that
-//! declares such a name itself they are two.
+//! The names that typedefs make. bindgen takes a struct's tag and a typedef of the same name for
+//! one, but to a program that declares such a name itself they are two.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -27,7 +27,8 @@ fn user_codecs_and_filters() {
                         (NEVER_SPLIT, -50),
                     ] {
                         if answer != 0 && nthreads > 1 {
-                            // How many blocks were begun when the first one failed is a matter of chance.
+                            // How many blocks were begun when the first one failed is a matter of
+                            // chance.
                             continue;
                         }
                         let cparams = CParams {

@@ -1,4 +1,5 @@
-//! The functions of a program: codecs, filters, prefilters and postfilters that write down what they are told.
+//! The functions of a program: codecs, filters, prefilters and postfilters that write down what
+//! they are told.
 
 use super::*;
 
@@ -25,7 +26,8 @@ pub fn turn() -> std::sync::MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// What can be asked of compression parameters; the reference leaves `filter_params` as it finds them.
+/// What can be asked of compression parameters; the reference leaves `filter_params` as it finds
+/// them.
 pub fn told_c(cparams: *const CParams) -> String {
     // SAFETY: the library passes parameters that live across the call.
     let c = unsafe { &*cparams };

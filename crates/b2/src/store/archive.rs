@@ -137,7 +137,8 @@ fn entries_missing(zip: &ZipArchive<FileReader>, entries: &[(bool, Entry)]) -> b
     zip.entries_hint() != entries.len() as u64
 }
 
-/// The error of the system because of which an archive could not be read; none if the archive is damaged.
+/// The error of the system because of which an archive could not be read; none if the archive is
+/// damaged.
 fn cause(error: &rawzip::Error) -> Option<&io::Error> {
     match error.kind() {
         ErrorKind::IO(cause) if cause.kind() != io::ErrorKind::UnexpectedEof => Some(cause),

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 /// Extensions of the files that python-blosc2 puts there.
 const ENDINGS: [&str; 4] = ["b2nd", "b2f", "b2b", "b2e"];
 
-/// The frames below `root`: their paths relative to it, with slashes, and their full paths, sorted. Links to directories are not followed,
-/// since they could form a cycle.
+/// The frames below `root`: their paths relative to it, with slashes, and their full paths, sorted.
+/// Links to directories are not followed, since they could form a cycle.
 pub fn files(root: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut files = Vec::new();
     let mut folders = vec![(String::new(), root.to_path_buf())];
@@ -35,7 +35,8 @@ pub fn files(root: &Path) -> Result<Vec<(String, PathBuf)>> {
     Ok(files)
 }
 
-/// Whether a file should be a frame, by its name or its magic. There may be others, such as lock files.
+/// Whether a file should be a frame, by its name or its magic. There may be others, such as lock
+/// files.
 fn is_frame(path: &Path) -> io::Result<bool> {
     // Reading a pipe or a device may block, or never end.
     if !is_file(path)? {

@@ -18,7 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const MAP: &[u8] = b"estore_metadata";
 /// The most bytes of it: about two million keys.
 const MAX_MAP_LEN: usize = 64 << 20;
-/// The most bytes of it for each compressed one, above a minimum: decoded values take many times the memory of their bytes.
+/// The most bytes of it for each compressed one, above a minimum: decoded values take many times
+/// the memory of their bytes.
 const MOST_RATIO: usize = 256;
 const FREE: usize = 1 << 20;
 
@@ -29,7 +30,8 @@ pub struct Embedded(Mutex<Reader>);
 struct Reader {
     frame: Frame,
     contexts: Contexts,
-    /// The chunk that was read last, so that reading it part by part does not read it from the file each time.
+    /// The chunk that was read last, so that reading it part by part does not read it from the file
+    /// each time.
     last: Option<(usize, StoredChunk)>,
 }
 
@@ -63,8 +65,8 @@ pub fn window(embedded: &Arc<Embedded>, range: Range<u64>) -> Result<Shared<dyn 
     window::window(embedded.clone(), range)
 }
 
-/// The members in a list in msgpack: `{"embed_map": {KEY: {"offset": 0, "length": 9}, ...}, "current_offset": 9}`. `nbytes` is the size of the
-/// data in bytes.
+/// The members in a list in msgpack: `{"embed_map": {KEY: {"offset": 0, "length": 9}, ...},
+/// "current_offset": 9}`. `nbytes` is the size of the data in bytes.
 fn list(content: &[u8], nbytes: u64) -> Option<Vec<Member>> {
     let Json::Object(map) = msgpack::show(content) else {
         return None;

@@ -1,4 +1,5 @@
-//! Archives of python-blosc2: their checksums of single frames, and files in them that are no frames.
+//! Archives of python-blosc2: their checksums of single frames, and files in them that are no
+//! frames.
 
 use crate::support::{Folder, b2, read};
 use rawzip::crc32;
@@ -117,7 +118,8 @@ fn files_that_share_their_bytes_are_refused() {
     let mut zip = archive(&files);
     let whole = folder.write("whole.b2z", &zip);
     b2(&["verify", &whole]).ended(0);
-    // The position of the second file, before its name in the central directory, becomes that of the first.
+    // The position of the second file, before its name in the central directory, becomes that of
+    // the first.
     let mut names = zip
         .windows(6)
         .enumerate()
@@ -132,7 +134,8 @@ fn files_that_share_their_bytes_are_refused() {
     b2(&["decompress", &store, "--key", "/b", "-o", "-"]).failed();
 }
 
-/// As in python-blosc2, which reads the last of several files with the same name, and ignores files that are no frames.
+/// As in python-blosc2, which reads the last of several files with the same name, and ignores files
+/// that are no frames.
 #[test]
 fn older_files_and_other_files_are_left_out() {
     let folder = Folder::new("others");

@@ -87,8 +87,8 @@ fn fortran_order_becomes_c_order() {
     assert!(back == npy("|u1", false, "(2, 3, 4)", &turned));
 }
 
-/// An `.npy` file with one field, whose header is of this version and has the field's name in these bytes, as NumPy's `format.py` says:
-/// Latin-1 in versions 1 and 2, UTF-8 in version 3.
+/// An `.npy` file with one field, whose header is of this version and has the field's name in these
+/// bytes, as NumPy's `format.py` says: Latin-1 in versions 1 and 2, UTF-8 in version 3.
 fn named(version: u8, name: &[u8], items: &[u8]) -> Vec<u8> {
     let mut text = b"{'descr': [('".to_vec();
     text.extend(name);
@@ -106,7 +106,8 @@ fn named(version: u8, name: &[u8], items: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Names of every length in UTF-8, in every version of the header: as NumPy would read them, and as it would write them again.
+/// Names of every length in UTF-8, in every version of the header: as NumPy would read them, and as
+/// it would write them again.
 #[test]
 fn names_come_back_in_every_version_of_the_header() {
     let folder = Folder::new("names");

@@ -115,7 +115,8 @@ fn the_size_of_items_is_chosen_by_samples() {
         let plain = size(file, &["--typesize", "1"]);
         assert!(size(file, &[]) <= plain + plain / 1000, "{file}");
     }
-    // Nor does text whose repetitions are far apart, even if its length is a multiple of a size that is tried.
+    // Nor does text whose repetitions are far apart, even if its length is a multiple of a size
+    // that is tried.
     for len in (12_000..12_480).step_by(60) {
         let text = &include_bytes!("commands.rs")[..len];
         let file = folder.write("repeated", &text.repeat(100));

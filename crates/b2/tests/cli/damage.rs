@@ -1,10 +1,12 @@
-//! Damaged frames: `verify` finds the damage, and `repair` copies everything else and does not change the original.
+//! Damaged frames: `verify` finds the damage, and `repair` copies everything else and does not
+//! change the original.
 
 use crate::support::{Folder, b2, compress, is_full, read, series};
 
 const CHUNK: usize = 16 << 10;
 
-/// A frame whose streams have checksums (those of zlib), so that damage is found: its path, its bytes, the data.
+/// A frame whose streams have checksums (those of zlib), so that damage is found: its path, its
+/// bytes, the data.
 fn frame(folder: &Folder, extra: &str) -> (String, Vec<u8>, Vec<u8>) {
     let data = series(40_000);
     let file = folder.write("data", &data);
@@ -119,7 +121,8 @@ fn flipped_bytes_everywhere() {
             "{pos}: {kept} chunks kept\n{}",
             repaired.text()
         );
-        // Neither the header of a chunk, which says how to undo what was done, nor the index has a checksum.
+        // Neither the header of a chunk, which says how to undo what was done, nor the index has a
+        // checksum.
         let in_header = |(start, _): &(usize, usize)| (*start..start + 32).contains(&pos);
         let silent = places.iter().any(in_header) || pos >= index;
         if verified.code == Some(0) && !silent {

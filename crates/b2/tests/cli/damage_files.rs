@@ -379,7 +379,8 @@ impl Damage {
         (Self::BlockStarts, "block starts overwritten"),
     ];
 
-    /// Whether all chunks of a frame with checksums must come back: no stream is damaged, and the rest can be rebuilt.
+    /// Whether all chunks of a frame with checksums must come back: no stream is damaged, and the
+    /// rest can be rebuilt.
     pub fn spares(self) -> bool {
         use Damage::{BlockStarts, Header, Index, Metalayers};
         matches!(self, Header | Metalayers | Index | BlockStarts)
@@ -392,7 +393,8 @@ impl Damage {
         let len = |files: &Files, file: usize| files[file].1.len();
         // Larger files are hit more often.
         let total: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
-        // At the same fraction of a frame with checksums and without, so that the results can be compared.
+        // At the same fraction of a frame with checksums and without, so that the results can be
+        // compared.
         let mut any = |files: &Files| {
             let mut at = (rng.unit() * total as f64) as usize;
             for (file, (_, bytes)) in files.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! All kinds of damage to all kinds of frames: whether `verify` finds it, and whether `repair` brings data back and reports truly on them.
+//! All kinds of damage to all kinds of frames: whether `verify` finds it, and whether `repair`
+//! brings data back and reports truly on them.
 //!
 //! With `OXIBLOSC_DAMAGE=full` each is done five times, instead of a sample once.
 
@@ -232,7 +233,8 @@ impl Case {
         }
     }
 
-    /// Whether the case is in the sample: each damage, in files and in directories, is done to some kinds of frames, in all variants.
+    /// Whether the case is in the sample: each damage, in files and in directories, is done to some
+    /// kinds of frames, in all variants.
     fn is_in_sample(self) -> bool {
         let first = mix((2 * self.damage + self.sparse) as u64) as usize % 4;
         (first + self.kind).is_multiple_of(4)
@@ -281,7 +283,8 @@ fn what_repair_calls_right_is_right() {
         }
         table.lock().expect("no panic")[case.damage][case.sparse][*sums].add(&outcome);
     };
-    // More threads than processors: most of the time is spent waiting, since a frame that does not open might be under change.
+    // More threads than processors: most of the time is spent waiting, since a frame that does not
+    // open might be under change.
     std::thread::scope(|scope| {
         for _ in 0..16 {
             scope.spawn(|| {

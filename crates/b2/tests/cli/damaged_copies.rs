@@ -1,4 +1,5 @@
-//! `b2 convert` and `b2 decompress` on damaged frames with checksums return the original data or an error.
+//! `b2 convert` and `b2 decompress` on damaged frames with checksums return the original data or an
+//! error.
 //!
 //! `OXIBLOSC_DAMAGE=full` flips 100 bits of each frame, instead of some.
 
@@ -87,7 +88,8 @@ fn copies_of_damaged_frames_are_right_or_errors() {
             failures.extend((!met).then(|| format!("{place}: not met")));
         }
     };
-    // More threads than processors: most of the time is spent waiting, since a frame that does not open might be under change.
+    // More threads than processors: most of the time is spent waiting, since a frame that does not
+    // open might be under change.
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {

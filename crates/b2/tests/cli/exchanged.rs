@@ -1,7 +1,8 @@
-//! Another user owns the folder in which the tool works, and puts a link in the place of a file or directory there, between any two calls of
-//! the tool. Each path is looked up once: the whole of a command is done at the one place or at the other. A link that is there when it is
-//! looked up is followed, as ever; after that, what it leads to stays as it was. And what only the tool's user may read does not get into a
-//! file that others may read.
+//! Another user owns the folder in which the tool works, and puts a link in the place of a file or
+//! directory there, between any two calls of the tool. Each path is looked up once: the whole of a
+//! command is done at the one place or at the other. A link that is there when it is looked up is
+//! followed, as ever; after that, what it leads to stays as it was. And what only the tool's user
+//! may read does not get into a file that others may read.
 
 use crate::support::{Folder, b2, compress, is_full, read, series};
 use oxiblosc_testing::shim;

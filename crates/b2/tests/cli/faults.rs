@@ -1,5 +1,6 @@
-//! One call of the tool to the system fails, or one of its allocations, or there is little memory. Then a command is done as ever, or it says
-//! what failed: the source is as it was, the output is whole or not there, and nothing is left behind.
+//! One call of the tool to the system fails, or one of its allocations, or there is little memory.
+//! Then a command is done as ever, or it says what failed: the source is as it was, the output is
+//! whole or not there, and nothing is left behind.
 
 use crate::support::{Folder, b2, compress, is_full, npy, read, series};
 use oxiblosc_testing::shim;
@@ -273,7 +274,8 @@ fn little_memory() {
         let whole = limited(4 << 20);
         assert!(matches!(whole.code, Some(0 | 1)), "{args:?}: {}", whole.err);
         let mut failed = 0;
-        // Returns whether it was done. The loader and the shell end with other codes, before anything is done.
+        // Returns whether it was done. The loader and the shell end with other codes, before
+        // anything is done.
         let mut done_with = |kilobytes: u64| {
             let about = format!("{kilobytes} KB, {args:?}");
             let ended = limited(kilobytes);

@@ -1,4 +1,5 @@
-//! A frame that `verify` calls fine can be opened and decompressed, whichever byte of its header is changed.
+//! A frame that `verify` calls fine can be opened and decompressed, whichever byte of its header is
+//! changed.
 
 use crate::damage_files::{Original, write_files};
 use crate::support::{Folder, b2};
@@ -24,7 +25,8 @@ fn what_is_called_fine_is_decompressed() {
             assert_eq!(back.code, Some(0), "{kind}: byte {at}: {text}{}", back.err);
             true
         });
-        // Some fields do not matter here, such as the codec of the next chunk, and the number of threads.
+        // Some fields do not matter here, such as the codec of the next chunk, and the number of
+        // threads.
         assert!(fine.count() > 5, "{kind}");
     }
 }

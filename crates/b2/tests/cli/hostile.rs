@@ -1,4 +1,5 @@
-//! Files that are made to harm: the tool ends with an exit code, and needs time and memory in proportion to the file.
+//! Files that are made to harm: the tool ends with an exit code, and needs time and memory in
+//! proportion to the file.
 
 use crate::damage_files::{Original, write_files};
 use crate::support::{Folder, b2};
@@ -54,7 +55,8 @@ fn array(path: &str, shape: &[i64], typesize: i32, dtype: &[u8]) {
     drop(Array::zeros(&layout, storage).expect("made"));
 }
 
-/// The dtype of an array is copied to the header of an `.npy` file, in which it must not be anything else.
+/// The dtype of an array is copied to the header of an `.npy` file, in which it must not be
+/// anything else.
 #[test]
 fn a_dtype_is_only_a_dtype() {
     let folder = Folder::new("dtypes");
@@ -255,7 +257,8 @@ fn many_blocks_take_no_longer_than_few() {
     }
 }
 
-/// Where no thread can be started the caller does the work. A stack that is larger than the limit on memory is an error of the system.
+/// Where no thread can be started the caller does the work. A stack that is larger than the limit
+/// on memory is an error of the system.
 #[cfg(unix)]
 #[test]
 fn one_thread_is_enough() {

@@ -7,7 +7,8 @@ mod damage;
 mod damage_files;
 mod damage_table;
 mod damaged_copies;
-// Preloads a library before the C library, which only works with the GNU loader and a program that is linked dynamically.
+// Preloads a library before the C library, which only works with the GNU loader and a program that
+// is linked dynamically.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod exchanged;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -20,7 +21,8 @@ mod pipes;
 mod safety;
 mod stores;
 mod support;
-// Preloads a library before the C library, which only works with the GNU loader and a program that is linked dynamically.
+// Preloads a library before the C library, which only works with the GNU loader and a program that
+// is linked dynamically.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod synced;
 #[cfg(unix)]

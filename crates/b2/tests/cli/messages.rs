@@ -1,4 +1,5 @@
-//! What the tool says when it cannot do something: what, why, and what to do; and the exit code tells damage (1) from all else (2).
+//! What the tool says when it cannot do something: what, why, and what to do; and the exit code
+//! tells damage (1) from all else (2).
 
 use crate::archives::archive;
 use crate::support::{Folder, Run, b2, compress, npy, read, series};
@@ -62,7 +63,8 @@ fn archives_of_others_are_no_stores() {
     b2(&["verify", &file]).ended(1);
 }
 
-/// The fields of a chunk's header that name its codec and its filters, as the format's specification places them.
+/// The fields of a chunk's header that name its codec and its filters, as the format's
+/// specification places them.
 const FLAGS: usize = 2;
 const FILTERS: usize = 16;
 const CODEC: usize = 22;
@@ -80,7 +82,8 @@ fn what_is_missing_here_is_no_damage() {
         (
             "codec",
             &(|bytes: &mut [u8]| {
-                // The codecs of plugins have the number 6 there, and their own in a field of its own.
+                // The codecs of plugins have the number 6 there, and their own in a field of its
+                // own.
                 bytes[FLAGS] = bytes[FLAGS] & 0x1f | 6 << 5;
                 bytes[CODEC] = 36;
             }) as &dyn Fn(&mut [u8]),
@@ -130,7 +133,8 @@ fn a_cut_frame_is_said_to_be_cut() {
                 .chain([b2(&["info", &frame])]);
             for run in runs {
                 let said = run.text() + &run.err;
-                // Of the first bytes nobody can tell that they were a frame, and any bytes can be tried by `bench`.
+                // Of the first bytes nobody can tell that they were a frame, and any bytes can be
+                // tried by `bench`.
                 if len >= 12 {
                     assert_eq!(run.code, Some(1), "{options}, {len}: {said}");
                     let is_told = said.contains("is cut short") && said.contains(&len.to_string());
@@ -145,8 +149,8 @@ fn a_cut_frame_is_said_to_be_cut() {
     }
 }
 
-/// Every filter, with parameters in and out of what it takes, on items of every size: it works, or the message names the filter and says what
-/// it takes.
+/// Every filter, with parameters in and out of what it takes, on items of every size: it works, or
+/// the message names the filter and says what it takes.
 #[test]
 fn a_filter_says_what_it_takes() {
     let folder = Folder::new("filters");
@@ -226,7 +230,8 @@ fn a_filter_says_what_it_takes() {
     );
 }
 
-/// What is asked for and cannot be is refused, not left out without a word; and `bench` tries what `compress` would do.
+/// What is asked for and cannot be is refused, not left out without a word; and `bench` tries what
+/// `compress` would do.
 #[test]
 fn what_is_asked_for_is_done_or_refused() {
     let folder = Folder::new("asked");

@@ -8,7 +8,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-/// Runs the tool with a named pipe as its last argument. First three bytes come through it, and later the others.
+/// Runs the tool with a named pipe as its last argument. First three bytes come through it, and
+/// later the others.
 fn through(folder: &Folder, bytes: &[u8], args: &[&str]) -> Run {
     let pipe = folder.path("pipe");
     if !Path::new(&pipe).exists() {

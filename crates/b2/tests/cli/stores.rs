@@ -1,4 +1,5 @@
-//! Stores of python-blosc2: those in `tests/fixtures/stores`, which were made by 4.14.1 and the script beside them, intact and damaged.
+//! Stores of python-blosc2: those in `tests/fixtures/stores`, which were made by 4.14.1 and the
+//! script beside them, intact and damaged.
 
 use crate::support::{Folder, b2, is_full, npy, piped, read, symlink};
 use oxiblosc_base::system::files::write_all_at;
@@ -132,7 +133,8 @@ fn a_frame_is_taken_out_by_its_key() {
     assert!(taken.out == small());
 }
 
-/// Checks that commands end with an exit code on a damaged store. `expected` are those that `verify` may have.
+/// Checks that commands end with an exit code on a damaged store. `expected` are those that
+/// `verify` may have.
 fn survives(folder: &Folder, store: &str, expected: &[i32], what: &str) {
     let run = b2(&["verify", store]);
     let code = run.code.unwrap_or(-1);
@@ -218,7 +220,8 @@ fn names_and_links_that_lead_elsewhere_do_no_harm() {
     assert!(taken.out == matrix());
     assert_eq!(folder.count(), before + 1);
 
-    // A directory that contains a link to itself, a pipe without a writer, and files that are no frames.
+    // A directory that contains a link to itself, a pipe without a writer, and files that are no
+    // frames.
     let store = unpacked(&folder, "tree.b2z");
     if symlink(&store, Path::new(&store).join("loop")) {
         symlink("/dev/zero", Path::new(&store).join("zeros.b2nd"));

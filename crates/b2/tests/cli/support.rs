@@ -42,7 +42,8 @@ impl Drop for Folder {
     }
 }
 
-/// Compresses a file to a frame, which may be there already, with more options, which have no blanks within them.
+/// Compresses a file to a frame, which may be there already, with more options, which have no
+/// blanks within them.
 #[track_caller]
 pub fn compress(file: &str, frame: &str, options: &str) -> Run {
     let options: Vec<&str> = options.split_whitespace().collect();
@@ -95,7 +96,8 @@ impl Run {
         self
     }
 
-    /// The run, if it failed with one clear line, for another reason than that the data are damaged.
+    /// The run, if it failed with one clear line, for another reason than that the data are
+    /// damaged.
     #[track_caller]
     pub fn failed(self) -> Self {
         self.ended(2).told()
@@ -107,7 +109,8 @@ impl Run {
         self.ended(1).told()
     }
 
-    /// The run, if it failed with one clear line: it says what, and not in the words in which the library names its errors.
+    /// The run, if it failed with one clear line: it says what, and not in the words in which the
+    /// library names its errors.
     #[track_caller]
     pub fn told(self) -> Self {
         assert!(matches!(self.code, Some(1 | 2)), "{self:?}");
@@ -156,7 +159,8 @@ pub fn piped(args: &[&str], input: Option<&[u8]>) -> Run {
     Run::of(output)
 }
 
-/// Numbers that compress somewhat: a series that changes slowly, with noise, as little-endian int32.
+/// Numbers that compress somewhat: a series that changes slowly, with noise, as little-endian
+/// int32.
 pub fn series(items: usize) -> Vec<u8> {
     let mut state = 1u32;
     let mut value = 0i32;

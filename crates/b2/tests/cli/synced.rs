@@ -1,4 +1,5 @@
-//! With `BLOSC_DURABLE` the output of a command is synced when it ends: the files before they get their names, and then the names.
+//! With `BLOSC_DURABLE` the output of a command is synced when it ends: the files before they get
+//! their names, and then the names.
 
 use crate::support::{Folder, b2, npy, read, series};
 use oxiblosc_testing::shim;
@@ -6,7 +7,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Checks the log of a run whose output is in `folder`. Returns what was not synced, or not in time.
+/// Checks the log of a run whose output is in `folder`. Returns what was not synced, or not in
+/// time.
 fn wrong(log: &str, folder: &Path) -> Option<String> {
     let mut unsynced = BTreeSet::new();
     let (mut names, mut names_unsynced) = (0, false);

@@ -47,7 +47,8 @@ fn what_is_made_has_the_mode_and_times_of_what_it_is_made_of() {
     }
 }
 
-/// A pipe has no mode, so the output keeps the mode of what it replaces. A frame in a store has the mode of the file that contains it.
+/// A pipe has no mode, so the output keeps the mode of what it replaces. A frame in a store has the
+/// mode of the file that contains it.
 #[test]
 fn what_is_private_stays_so() {
     let folder = Folder::new("private");
@@ -160,7 +161,8 @@ fn what_is_made_has_the_list_of_what_it_is_made_of() {
     }
 }
 
-/// A limit on file sizes is an error, and a limit on time ends the tool. Neither leaves anything behind.
+/// A limit on file sizes is an error, and a limit on time ends the tool. Neither leaves anything
+/// behind.
 #[test]
 fn limits_leave_nothing_behind() {
     let folder = Folder::new("limits");
@@ -335,7 +337,8 @@ fn a_signal_leaves_nothing_behind() {
         ("INT", &["decompress", "-", "-o", &to]),
         ("TERM", &["verify", "-"]),
     ] {
-        // A test that runs in the background of a shell ignores some signals, and so would its children.
+        // A test that runs in the background of a shell ignores some signals, and so would its
+        // children.
         let mut child = Command::new("env")
             .args([
                 "--default-signal=INT,TERM,HUP,QUIT",
@@ -384,8 +387,8 @@ fn a_signal_leaves_nothing_behind() {
     assert_eq!(&frame[2..9], b"b2frame");
 }
 
-/// A process that may open few files, or write few bytes, leaves nothing behind, says what it could not write, and keeps what it would have
-/// replaced.
+/// A process that may open few files, or write few bytes, leaves nothing behind, says what it could
+/// not write, and keeps what it would have replaced.
 #[test]
 fn few_files_and_no_room_leave_nothing_behind() {
     let folder = Folder::new("few-files");
@@ -523,7 +526,8 @@ fn a_file_that_becomes_shorter_is_not_taken_for_whole() {
             .spawn()
             .expect("the tool starts");
         let began = std::time::Instant::now();
-        // The tool asks for the length of the file before it reads it. Its output may exist earlier.
+        // The tool asks for the length of the file before it reads it. Its output may exist
+        // earlier.
         while bytes_read(child.id()) < 8 << 20 {
             assert!(began.elapsed() < Duration::from_secs(60), "nothing is read");
             std::thread::sleep(Duration::from_millis(5));

@@ -1,5 +1,6 @@
-//! Standard output that cannot be written: a full disk, a reader that has closed its end, a descriptor that is closed or only for reading.
-//! The work is done all the same, and the exit code is not 0.
+//! Standard output that cannot be written: a full disk, a reader that has closed its end, a
+//! descriptor that is closed or only for reading. The work is done all the same, and the exit code
+//! is not 0.
 
 use crate::support::{Folder, b2, read, series};
 use std::fs::File;
@@ -43,7 +44,8 @@ fn run(way: &str, args: &[&str]) -> Output {
     command.stderr(Stdio::piped()).output().expect("runs")
 }
 
-/// The exit code. Checks that a message about standard output was printed if `told`, and no message otherwise.
+/// The exit code. Checks that a message about standard output was printed if `told`, and no message
+/// otherwise.
 #[track_caller]
 fn code(way: &str, told: bool, args: &[&str]) -> Option<i32> {
     let output = run(way, args);

@@ -4,7 +4,8 @@ use crate::damage_files::{Original, content, write_files};
 use crate::support::{Folder, b2, is_full};
 use std::path::Path;
 
-/// Repairs a damaged frame. Returns the report as text and as JSON, and the data of the chunks in the new frame.
+/// Repairs a damaged frame. Returns the report as text and as JSON, and the data of the chunks in
+/// the new frame.
 fn repaired(folder: &Folder, files: &[(String, Vec<u8>)]) -> (String, String, Vec<Vec<u8>>) {
     let (broken, new) = (folder.path("broken"), folder.path("new"));
     write_files(Path::new(&broken), &files.to_vec());
@@ -145,7 +146,8 @@ fn a_directory_without_its_index_comes_back_from_its_chunks() {
     }
 }
 
-/// A writer without checksums leaves an empty fingerprint, and chunks without checksums among the others.
+/// A writer without checksums leaves an empty fingerprint, and chunks without checksums among the
+/// others.
 #[test]
 fn what_another_writer_changed_is_not_called_damaged() {
     let folder = Folder::new("other-writer");
@@ -231,7 +233,8 @@ fn chunks_that_only_the_index_told_are_found() {
     }
 }
 
-/// Without checksums, one damaged field of a chunk's header is put right if the frame or its other chunks tell it.
+/// Without checksums, one damaged field of a chunk's header is put right if the frame or its other
+/// chunks tell it.
 #[test]
 fn a_field_of_a_header_that_is_told_elsewhere_is_put_right() {
     let full = is_full("OXIBLOSC_DAMAGE");
@@ -289,8 +292,8 @@ fn a_field_of_a_header_that_is_told_elsewhere_is_put_right() {
                     let (text, json, back) = repaired(&folder, &files);
                     assert!(back == original.content.chunks, "{about}: {text}");
                     let corrected = back.len() - json.matches("\"corrected\": null").count();
-                    // A chunk that calls itself longer than it is can be decompressed as it is, and one without compressed blocks by
-                    // any codec.
+                    // A chunk that calls itself longer than it is can be decompressed as it is, and
+                    // one without compressed blocks by any codec.
                     if corrected == 0 && matches!(at, 2 | 12 | 14) {
                         continue;
                     }
@@ -305,8 +308,9 @@ fn a_field_of_a_header_that_is_told_elsewhere_is_put_right() {
     }
 }
 
-/// A file ends within a chunk, whichever it is: with and without checksums, of data that compress and that do not, in one file and in a
-/// directory. Of each block all is there or nothing, and those in front of the end are.
+/// A file ends within a chunk, whichever it is: with and without checksums, of data that compress
+/// and that do not, in one file and in a directory. Of each block all is there or nothing, and
+/// those in front of the end are.
 #[test]
 fn blocks_before_the_end_of_a_cut_file_are_kept() {
     const BLOCK: usize = 4 << 10;

@@ -1,4 +1,5 @@
-//! Buffers for the data of blocks: aligned and zeroed, with pages that take memory only when they are used.
+//! Buffers for the data of blocks: aligned and zeroed, with pages that take memory only when they
+//! are used.
 
 use crate::error::{Error, Result};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -8,12 +9,12 @@ use std::ptr::NonNull;
 /// Alignment of every buffer: that of a cache line and of the widest vector.
 const ALIGN: usize = 64;
 
-/// Buffers of at least this size are aligned by hand within a larger allocation, since only then the allocator leaves their pages untouched. A smaller
-/// buffer is exactly its allocation.
+/// Buffers of at least this size are aligned by hand within a larger allocation, since only then
+/// the allocator leaves their pages untouched. A smaller buffer is exactly its allocation.
 const UNTOUCHED: usize = 1 << 20;
 
-/// A zeroed buffer whose growth can fail. The pages of a large one take no memory until they are used, so a size that a header merely claims costs
-/// nothing.
+/// A zeroed buffer whose growth can fail. The pages of a large one take no memory until they are
+/// used, so a size that a header merely claims costs nothing.
 pub struct AlignedBuffer {
     /// The aligned start of the used memory; dangling if there is none.
     start: NonNull<u8>,
@@ -44,13 +45,15 @@ impl AlignedBuffer {
         let layout = if len < UNTOUCHED {
             Layout::from_size_align(len, ALIGN)
         } else {
-            // For a larger alignment than this the allocator would zero the memory itself, and so touch all pages.
+            // For a larger alignment than this the allocator would zero the memory itself, and so
+            // touch all pages.
             Layout::from_size_align(len.saturating_add(ALIGN), align_of::<usize>())
         };
         let layout = layout.map_err(|_| Error::MEMORY_ALLOC)?;
         // SAFETY: the size is not 0, since the only caller passes a `len` that is not.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(Error::MEMORY_ALLOC)?;
-        // SAFETY: the offset is less than ALIGN. It is 0 for a small buffer, whose layout has that alignment; a large one has ALIGN bytes more than `len`.
+        // SAFETY: the offset is less than ALIGN. It is 0 for a small buffer, whose layout has that
+        // alignment; a large one has ALIGN bytes more than `len`.
         let start = unsafe { base.add(base.align_offset(ALIGN)) };
         Ok(Self {
             start,
@@ -92,7 +95,8 @@ impl Deref for AlignedBuffer {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the memory has `len` bytes from `start` on, was zeroed, and is borrowed with `self`.
+        // SAFETY: the memory has `len` bytes from `start` on, was zeroed, and is borrowed with
+        // `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

@@ -10,7 +10,8 @@ use std::ptr::null_mut;
 /// From this size on, [`Buffer::reserve_to_grow`] takes large steps.
 const LARGE: usize = 256 << 10;
 
-/// The step of [`Buffer::reserve_to_grow`]: seven times the capacity, but no more than this unless half of the capacity is more.
+/// The step of [`Buffer::reserve_to_grow`]: seven times the capacity, but no more than this unless
+/// half of the capacity is more.
 const GROWTH_STEP: usize = 16 << 20;
 
 /// A replacement of some bytes by others.
@@ -61,7 +62,8 @@ impl Buffer {
         })
     }
 
-    /// `len` bytes of any content, for a caller that is about to write them: nothing is spent on zeros.
+    /// `len` bytes of any content, for a caller that is about to write them: nothing is spent on
+    /// zeros.
     pub fn unspecified(len: usize) -> Result<Self> {
         let mut buffer = Self::new();
         buffer.reserve_exact(len.max(1))?;
@@ -71,8 +73,9 @@ impl Buffer {
         unsafe {
             std::ptr::write_bytes(buffer.ptr, 0, len);
         }
-        // SAFETY: it does nothing. But it might write through the pointer for all that the compiler knows, which therefore has
-        // to take whatever the allocator left there for bytes that were written.
+        // SAFETY: it does nothing. But it might write through the pointer for all that the compiler
+        // knows, which therefore has to take whatever the allocator left there for bytes that were
+        // written.
         #[cfg(not(miri))]
         unsafe {
             std::arch::asm!("/* {0} */", inout(reg) buffer.ptr, options(nostack, preserves_flags));
@@ -144,8 +147,9 @@ impl Buffer {
         Ok(())
     }
 
-    /// Like [`Self::reserve`], for a buffer that may become large by many appends. It takes fewer and larger steps, since each may move all bytes to
-    /// new pages. Unused capacity takes address space, but no memory.
+    /// Like [`Self::reserve`], for a buffer that may become large by many appends. It takes fewer
+    /// and larger steps, since each may move all bytes to new pages. Unused capacity takes address
+    /// space, but no memory.
     pub fn reserve_to_grow(&mut self, more: usize) -> Result<()> {
         let wanted = self.len.checked_add(more).ok_or(Error::MEMORY_ALLOC)?;
         if wanted > self.capacity && self.capacity >= LARGE {
@@ -162,8 +166,8 @@ impl Buffer {
     pub fn extend(&mut self, bytes: &[u8]) -> Result<()> {
         self.reserve(bytes.len())?;
         if !bytes.is_empty() {
-            // SAFETY: `reserve` has made the capacity at least `len + bytes.len()`; `bytes` cannot overlap, as `self`, the only owner of its
-            // memory, is borrowed mutably.
+            // SAFETY: `reserve` has made the capacity at least `len + bytes.len()`; `bytes` cannot
+            // overlap, as `self`, the only owner of its memory, is borrowed mutably.
             unsafe {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.ptr.add(self.len), bytes.len());
             }
@@ -172,7 +176,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// Reserves capacity for exactly `more` bytes, and returns that uninitialised part of the memory.
+    /// Reserves capacity for exactly `more` bytes, and returns that uninitialised part of the
+    /// memory.
     pub fn spare_capacity_mut(&mut self, more: usize) -> Result<&mut [MaybeUninit<u8>]> {
         let wanted = self.len.checked_add(more).ok_or(Error::MEMORY_ALLOC)?;
         self.reserve_exact(wanted.max(1))?;
@@ -200,10 +205,12 @@ impl Buffer {
         Ok(())
     }
 
-    /// Applies edits, which must ascend, not overlap, and lie within the buffer. Bytes between them are moved at most once.
+    /// Applies edits, which must ascend, not overlap, and lie within the buffer. Bytes between them
+    /// are moved at most once.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for other edits, [`Error::MEMORY_ALLOC`]; the buffer is unchanged then.
+    /// [`Error::INVALID_PARAM`] for other edits, [`Error::MEMORY_ALLOC`]; the buffer is unchanged
+    /// then.
     pub fn edit(&mut self, edits: &[Edit]) -> Result<()> {
         let mut end = 0;
         let mut len = self.len;
@@ -226,9 +233,11 @@ impl Buffer {
             let from = edits[i].at + edits[i].len;
             from..edits.get(i + 1).map_or(old_len, |next| next.at)
         };
-        // First the parts that move down are moved, from the front to the end, then those that move up, from the end to the front. So no part is
-        // overwritten before it is moved: a part that moves down never gets in front of the old end of the part before it, and one that moves
-        // up never behind the old start of the part after it. `more` and `less` are the bytes that the edits so far insert and remove.
+        // First the parts that move down are moved, from the front to the end, then those that move
+        // up, from the end to the front. So no part is overwritten before it is moved: a part that
+        // moves down never gets in front of the old end of the part before it, and one that moves
+        // up never behind the old start of the part after it. `more` and `less` are the bytes that
+        // the edits so far insert and remove.
         let (mut more, mut less) = (0, 0);
         for (i, edit) in edits.iter().enumerate() {
             more += edit.new.len();
@@ -268,8 +277,9 @@ impl Buffer {
 
     /// Frees unused capacity, if the system can.
     ///
-    /// A small rest is copied and the whole block freed. A block of some megabytes that is only cut off goes back to the system page by page, and
-    /// the next one comes from there again, while freed blocks of that size make `malloc` keep them.
+    /// A small rest is copied and the whole block freed. A block of some megabytes that is only cut
+    /// off goes back to the system page by page, and the next one comes from there again, while
+    /// freed blocks of that size make `malloc` keep them.
     pub fn shrink_to_fit(&mut self) {
         if self.len <= self.capacity / 8
             && let Ok(copy) = Self::copy_of(self)

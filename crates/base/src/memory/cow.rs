@@ -8,8 +8,8 @@ enum CowBytes {
     Borrowed(&'static mut [u8]),
 }
 
-/// Bytes that the library owns, or borrows from the program until they have to grow or shrink and are copied (like `Cow`). The program may hand
-/// over a borrowed buffer later.
+/// Bytes that the library owns, or borrows from the program until they have to grow or shrink and
+/// are copied (like `Cow`). The program may hand over a borrowed buffer later.
 pub struct CowBuffer(CowBytes);
 
 /// A buffer whose ownership the program hands over to the library.
@@ -40,11 +40,12 @@ impl CowBuffer {
     /// Borrows the `len` bytes at `start`, which belong to the program.
     ///
     /// # Safety
-    /// They are valid and initialised, and nothing else changes or frees them while this borrows them: until they are copied ([`Self::to_mut`],
-    /// [`Self::front_to_mut`]), handed over, or this is dropped.
+    /// They are valid and initialised, and nothing else changes or frees them while this borrows
+    /// them: until they are copied ([`Self::to_mut`], [`Self::front_to_mut`]), handed over, or this
+    /// is dropped.
     pub unsafe fn borrow_raw(start: *mut u8, len: usize) -> Self {
-        // SAFETY: by `# Safety` the bytes are valid and only this changes them, until it stops using them. The references that it returns live no longer
-        // than a borrow of `self`.
+        // SAFETY: by `# Safety` the bytes are valid and only this changes them, until it stops
+        // using them. The references that it returns live no longer than a borrow of `self`.
         Self::borrow(unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 
@@ -94,13 +95,15 @@ impl CowBuffer {
         }
     }
 
-    /// Takes ownership of the borrowed bytes without a copy, if they are the buffer that was handed over; otherwise does nothing.
+    /// Takes ownership of the borrowed bytes without a copy, if they are the buffer that was handed
+    /// over; otherwise does nothing.
     pub fn take_over(&mut self, buffer: MallocOwned) {
         if let CowBytes::Borrowed(bytes) = &mut self.0
             && bytes.as_ptr() == buffer.0
         {
-            // SAFETY: `MallocOwned::at` requires that the memory came from `malloc` and that nothing else owns it. The bytes are initialised, since
-            // there is a slice of them, which this assignment ends.
+            // SAFETY: `MallocOwned::at` requires that the memory came from `malloc` and that
+            // nothing else owns it. The bytes are initialised, since there is a slice of them,
+            // which this assignment ends.
             let own = unsafe { Buffer::from_raw(bytes.as_mut_ptr(), bytes.len()) };
             self.0 = CowBytes::Own(own);
         }

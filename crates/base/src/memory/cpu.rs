@@ -1,7 +1,8 @@
 //! Which vector instructions are used: those that the CPU has, or fewer if the environment says so.
 //!
-//! The environment variable `BLOSC_SIMD` is an upper limit: `avx512`, `avx2`, `sse2` (`neon` on ARM), or `none` for code without vectors. It is read
-//! once. Codec libraries in C, and CRC-32C of short data, do not look at it.
+//! The environment variable `BLOSC_SIMD` is an upper limit: `avx512`, `avx2`, `sse2` (`neon` on
+//! ARM), or `none` for code without vectors. It is read once. Codec libraries in C, and CRC-32C of
+//! short data, do not look at it.
 
 use crate::memory::env;
 use std::sync::OnceLock;

@@ -1,5 +1,6 @@
-//! Environment variables, read without allocating. They are read by the C library's function, since C programs change them through the C library.
-//! In a program that has more rights than its user none is set.
+//! Environment variables, read without allocating. They are read by the C library's function, since
+//! C programs change them through the C library. In a program that has more rights than its user
+//! none is set.
 
 use super::text::Stderr;
 pub use crate::system::process::environment;
@@ -56,11 +57,13 @@ pub fn info(message: impl Display) {
     write_if(c"BLOSC_INFO", format_args!("[INFO] - {message}"));
 }
 
-/// The variable by which tests end the process where a panic is caught, in builds with debug assertions.
+/// The variable by which tests end the process where a panic is caught, in builds with debug
+/// assertions.
 #[cfg(debug_assertions)]
 pub const ABORT_ON_PANIC: &CStr = c"OXIBLOSC_ABORT_ON_PANIC";
 
-/// Called wherever a panic is caught and becomes an error. Tests make it end the process, since a panic must not pass for an expected error.
+/// Called wherever a panic is caught and becomes an error. Tests make it end the process, since a
+/// panic must not pass for an expected error.
 pub fn on_caught_panic() {
     #[cfg(debug_assertions)]
     if is_set(ABORT_ON_PANIC) {

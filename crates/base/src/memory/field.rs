@@ -1,4 +1,5 @@
-//! Fields of a C structure that callbacks, tuners and several threads may read and write through a shared reference.
+//! Fields of a C structure that callbacks, tuners and several threads may read and write through a
+//! shared reference.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicI16, AtomicI32, AtomicPtr, AtomicU8, Ordering};
@@ -35,7 +36,8 @@ impl<T: Value> Field<T> {
         T::store(&self.0, value);
     }
 
-    /// Sets the value and returns the one before. This is not atomic: another thread may set the field in between.
+    /// Sets the value and returns the one before. This is not atomic: another thread may set the
+    /// field in between.
     #[inline]
     pub fn replace(&self, value: T) -> T {
         let before = self.get();
@@ -99,7 +101,8 @@ impl<T, const N: usize> Value for [*mut T; N] {
     }
 }
 
-/// At most eight bytes. They are put together in a register, since whoever copies them all at once would wait for the stores of single bytes.
+/// At most eight bytes. They are put together in a register, since whoever copies them all at once
+/// would wait for the stores of single bytes.
 impl<const N: usize> Value for [u8; N] {
     type Atomic = [AtomicU8; N];
     #[inline]
@@ -124,7 +127,8 @@ impl<T> Value for Function<T> {
     type Atomic = AtomicPtr<()>;
     #[inline]
     fn load(from: &AtomicPtr<()>) -> Self {
-        // SAFETY: the pointer is null, which is `None`, or was stored by `store` below or by C as a function of this type.
+        // SAFETY: the pointer is null, which is `None`, or was stored by `store` below or by C as a
+        // function of this type.
         unsafe { std::mem::transmute::<*mut (), Self>(from.load(Ordering::Relaxed)) }
     }
     #[inline]

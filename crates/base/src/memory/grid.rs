@@ -1,8 +1,8 @@
 //! An array in a buffer that is divided into tiles, which workers fill at the same time.
 //!
-//! Along each `Axis` every position belongs to one part. A tile is a combination of parts, one of each axis, so no two tiles have an item in
-//! common. Each tile can be claimed once, and only the thread that claims it can write its items, although these need not be adjacent in
-//! the buffer.
+//! Along each `Axis` every position belongs to one part. A tile is a combination of parts, one of
+//! each axis, so no two tiles have an item in common. Each tile can be claimed once, and only the
+//! thread that claims it can write its items, although these need not be adjacent in the buffer.
 
 mod axis;
 mod runs;
@@ -30,7 +30,8 @@ impl Claims {
         })
     }
 
-    /// Claims a tile. Returns false if it was claimed before. `tile` must be less than the number of tiles.
+    /// Claims a tile. Returns false if it was claimed before. `tile` must be less than the number
+    /// of tiles.
     fn claim(&self, tile: usize) -> bool {
         let word = if self.many.is_empty() {
             &self.few
@@ -38,7 +39,8 @@ impl Claims {
             &self.many[tile / 64]
         };
         let bit = 1 << (tile % 64);
-        // Relaxed: a tile is claimed once, so there are no writes by an earlier owner that its owner must see.
+        // Relaxed: a tile is claimed once, so there are no writes by an earlier owner that its
+        // owner must see.
         word.fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 }
@@ -56,18 +58,20 @@ pub struct Grid<'a> {
     buffer: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: the grid borrows the buffer mutably, and gives each of its bytes to one thread only, by a tile that was claimed once.
+// SAFETY: the grid borrows the buffer mutably, and gives each of its bytes to one thread only, by a
+// tile that was claimed once.
 unsafe impl Send for Grid<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Grid<'_> {}
 
 impl<'a> Grid<'a> {
-    /// The array whose first item is at the front of `buffer`, with items of `item` bytes. `dims` has the axes with their strides in items, the
-    /// outermost first; the stride of the innermost is 1.
+    /// The array whose first item is at the front of `buffer`, with items of `item` bytes. `dims`
+    /// has the axes with their strides in items, the outermost first; the stride of the innermost
+    /// is 1.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if items would overlap or lie in another order, if they do not fit into the buffer, and for too many axes;
-    /// [`Error::MEMORY_ALLOC`].
+    /// [`Error::INVALID_PARAM`] if items would overlap or lie in another order, if they do not fit
+    /// into the buffer, and for too many axes; [`Error::MEMORY_ALLOC`].
     pub fn new(
         buffer: &'a mut [u8],
         item: usize,
@@ -88,8 +92,9 @@ impl<'a> Grid<'a> {
             grid.strides[grid.naxes] = stride;
             grid.naxes += 1;
         }
-        // From the innermost axis out: each stride is larger than the offset of the last item of the axes within it (`last`). So no two items have
-        // the same offset, and the largest offset is that of the item at the last position of every axis.
+        // From the innermost axis out: each stride is larger than the offset of the last item of
+        // the axes within it (`last`). So no two items have the same offset, and the largest offset
+        // is that of the item at the last position of every axis.
         let (mut last, mut tiles) = (0usize, 1usize);
         for d in (0..grid.naxes).rev() {
             let (axis, stride) = (grid.axes[d].ok_or(Error::FAILURE)?, grid.strides[d]);
@@ -113,8 +118,8 @@ impl<'a> Grid<'a> {
         Ok(grid)
     }
 
-    /// Claims the tile of these parts, one of each axis. `inside` has the strides of the array from which the tile will be filled; the innermost
-    /// is 1.
+    /// Claims the tile of these parts, one of each axis. `inside` has the strides of the array from
+    /// which the tile will be filled; the innermost is 1.
     ///
     /// # Errors
     /// [`Error::FAILURE`] if it was claimed before.
@@ -163,28 +168,33 @@ impl Tile<'_> {
     #[expect(clippy::mut_from_ref, reason = "only this tile can write these items")]
     unsafe fn bytes(&self, run: Run) -> &mut [u8] {
         let Grid { start, item, .. } = *self.grid;
-        // SAFETY: `Grid::new` checked that the item with the largest offset lies in the buffer. Other tiles have other items, at other
-        // offsets (see there), and there is no second `Tile` with these, as it was claimed once. `# Safety` excludes references from this one.
+        // SAFETY: `Grid::new` checked that the item with the largest offset lies in the buffer.
+        // Other tiles have other items, at other offsets (see there), and there is no second `Tile`
+        // with these, as it was claimed once. `# Safety` excludes references from this one.
         unsafe { std::slice::from_raw_parts_mut(start.add(run.at * item), run.len * item) }
     }
 
-    /// The tile's bytes, with the offset of the first item in the source array, if the tile is one run both in the buffer and in the source.
+    /// The tile's bytes, with the offset of the first item in the source array, if the tile is one
+    /// run both in the buffer and in the source.
     #[inline]
     pub fn single(&mut self) -> Option<(usize, &mut [u8])> {
         let run = self.copy.as_ref()?.single()?;
-        // SAFETY: the run is the whole tile, which stays mutably borrowed as long as the slice is used.
+        // SAFETY: the run is the whole tile, which stays mutably borrowed as long as the slice is
+        // used.
         Some((run.inside, unsafe { self.bytes(run) }))
     }
 
-    /// Calls `each` for every run of items of the tile, until it fails, with the offset of the first item in the source array, and the bytes of the run.
+    /// Calls `each` for every run of items of the tile, until it fails, with the offset of the
+    /// first item in the source array, and the bytes of the run.
     ///
     /// # Errors
     /// That of `each`.
     #[inline]
     pub fn each(&mut self, each: &mut impl FnMut(usize, &mut [u8]) -> Result<()>) -> Result<()> {
         let mut each = |run: Run| {
-            // SAFETY: the offsets in a run are sums of a position from each part times its stride (see `StridedCopy::new` and `walk`), which are
-            // the offsets of this tile's items. The slice ends before the next run is made.
+            // SAFETY: the offsets in a run are sums of a position from each part times its stride
+            // (see `StridedCopy::new` and `walk`), which are the offsets of this tile's items. The
+            // slice ends before the next run is made.
             each(run.inside, unsafe { self.bytes(run) })
         };
         if let Some(copy) = &self.copy {

@@ -17,7 +17,8 @@ pub fn boxed<T>(value: T) -> Result<Box<T>> {
     Ok(unsafe { place.assume_init() })
 }
 
-/// Uninitialised memory for a value on the heap, for values too large to be made on the stack first.
+/// Uninitialised memory for a value on the heap, for values too large to be made on the stack
+/// first.
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`].
@@ -31,7 +32,8 @@ pub fn boxed_uninit<T>() -> Result<Box<MaybeUninit<T>>> {
         let memory = unsafe { alloc(layout) };
         NonNull::new(memory.cast()).ok_or(Error::MEMORY_ALLOC)?
     };
-    // SAFETY: the memory is from the global allocator with the layout of `T`, or dangling for a type of size 0; `MaybeUninit` need not be initialised.
+    // SAFETY: the memory is from the global allocator with the layout of `T`, or dangling for a
+    // type of size 0; `MaybeUninit` need not be initialised.
     Ok(unsafe { Box::from_raw(place.as_ptr()) })
 }
 
@@ -41,7 +43,8 @@ pub fn boxed_uninit<T>() -> Result<Box<MaybeUninit<T>>> {
 /// [`Error::MEMORY_ALLOC`].
 pub fn on_c_heap<T>(value: T) -> Result<*mut T> {
     const { assert!(align_of::<T>() <= 16) };
-    // SAFETY: `malloc` returns memory of this size that is aligned for any C structure, or null, which is checked before the write.
+    // SAFETY: `malloc` returns memory of this size that is aligned for any C structure, or null,
+    // which is checked before the write.
     unsafe {
         let place = libc::malloc(size_of::<T>().max(1)).cast::<T>();
         if place.is_null() {

@@ -1,4 +1,5 @@
-//! C strings with a value in front of them, in one allocation, so that the value can be found from the address of the string.
+//! C strings with a value in front of them, in one allocation, so that the value can be found from
+//! the address of the string.
 
 use crate::error::{Error, Result};
 use std::ffi::{CStr, c_char};
@@ -14,7 +15,8 @@ struct Prefix<T>(T);
 pub fn new<T>(value: T, string: &CStr) -> Result<*mut c_char> {
     const { assert!(align_of::<Prefix<T>>() <= 2 * align_of::<*const ()>()) };
     let bytes = string.to_bytes_with_nul();
-    // SAFETY: the block is long enough for both, and aligned for two pointers, which suffices for `Prefix` by the assertion above.
+    // SAFETY: the block is long enough for both, and aligned for two pointers, which suffices for
+    // `Prefix` by the assertion above.
     unsafe {
         let front: *mut Prefix<T> = libc::malloc(size_of::<Prefix<T>>() + bytes.len()).cast();
         if front.is_null() {

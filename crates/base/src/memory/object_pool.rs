@@ -7,14 +7,16 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A place for one value: null if it is empty, [`BORROWED`] if its value is in use, otherwise a pointer from `Box::into_raw` that the slot owns.
+/// A place for one value: null if it is empty, [`BORROWED`] if its value is in use, otherwise a
+/// pointer from `Box::into_raw` that the slot owns.
 type Slot<T> = AtomicPtr<T>;
 
 /// Not the address of any value, since values have an alignment of more than 1.
 const BORROWED: usize = 1;
 
-/// A pool of up to `SLOTS` values, as many as are expected to be in use at the same time. To borrow a value is one atomic exchange, to return it one
-/// store, so no thread waits. After a `fork` every slot is valid in the child; those whose values other threads had borrowed stay unused.
+/// A pool of up to `SLOTS` values, as many as are expected to be in use at the same time. To borrow
+/// a value is one atomic exchange, to return it one store, so no thread waits. After a `fork` every
+/// slot is valid in the child; those whose values other threads had borrowed stay unused.
 pub struct ObjectPool<T: Send + 'static, const SLOTS: usize> {
     slots: [Slot<T>; SLOTS],
 }
@@ -34,13 +36,14 @@ fn take<T: Send>(slot: &Slot<T>, instead: *mut T) -> Option<Box<T>> {
         return None;
     }
     slot.compare_exchange(kept, instead, Ordering::Acquire, Ordering::Relaxed)
-        // SAFETY: it is neither null nor `BORROWED`, so it came from `into_raw`; by the exchange no other thread can take it.
+        // SAFETY: it is neither null nor `BORROWED`, so it came from `into_raw`; by the exchange no
+        // other thread can take it.
         .map(|kept| unsafe { Box::from_raw(kept) })
         .ok()
 }
 
-/// The slot out of `slots` at which a thread begins to search. It depends on `stack`, the address of a local variable, which is quicker to find out than
-/// the thread's identity.
+/// The slot out of `slots` at which a thread begins to search. It depends on `stack`, the address
+/// of a local variable, which is quicker to find out than the thread's identity.
 #[inline(always)]
 fn first_slot(stack: usize, slots: usize) -> usize {
     // Multiplicative hashing by the golden ratio: stacks at equal distances get different slots.
@@ -57,7 +60,8 @@ impl<T: Send + 'static, const SLOTS: usize> ObjectPool<T, SLOTS> {
         }
     }
 
-    /// Borrows a value that is kept, or makes a new one. A thread looks first for the value that it had last, which is still in its processor's cache.
+    /// Borrows a value that is kept, or makes a new one. A thread looks first for the value that it
+    /// had last, which is still in its processor's cache.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`](crate::error::Error::MEMORY_ALLOC).
@@ -75,8 +79,8 @@ impl<T: Send + 'static, const SLOTS: usize> ObjectPool<T, SLOTS> {
         }
     }
 
-    /// Borrows a value from another slot than the thread's `first`, or makes a new one. If `first` is empty, the value moves there, so that each
-    /// thread soon has one of its own.
+    /// Borrows a value from another slot than the thread's `first`, or makes a new one. If `first`
+    /// is empty, the value moves there, so that each thread soon has one of its own.
     #[inline(never)]
     fn search(&'static self, first: usize, make: impl FnOnce() -> T) -> Result<Borrowed<T>> {
         let borrowed = without_provenance_mut(BORROWED);

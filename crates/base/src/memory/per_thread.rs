@@ -1,10 +1,12 @@
 //! Thread-local values whose creation can fail.
 //!
-//! In a library that is loaded at run time, `thread_local!` makes the dynamic loader allocate memory, and it ends the process if there is none. Here
-//! the value is in memory from `malloc`, to which the system's thread-specific data point. It is freed when the thread ends.
+//! In a library that is loaded at run time, `thread_local!` makes the dynamic loader allocate
+//! memory, and it ends the process if there is none. Here the value is in memory from `malloc`, to
+//! which the system's thread-specific data point. It is freed when the thread ends.
 //!
-//! A process has only so many keys of thread-specific data. Where none is left, the values of all threads are in a list, in which each thread looks
-//! for its own. A value in the list stays when its thread ends, and becomes that of the next thread with the same number.
+//! A process has only so many keys of thread-specific data. Where none is left, the values of all
+//! threads are in a list, in which each thread looks for its own. A value in the list stays when
+//! its thread ends, and becomes that of the next thread with the same number.
 
 use crate::error::{Error, Result};
 use crate::system::thread::{self, Key};
@@ -185,8 +187,8 @@ impl<T: Default + 'static> PerThread<T> {
     /// Calls `body` with the value of this thread, if there is one.
     #[inline]
     pub fn with<R>(&'static self, body: impl FnOnce(&T) -> R) -> Option<R> {
-        // SAFETY: the place is null or that of a value of this thread. The value lives until the thread ends or `discard_if` frees it, which
-        // does not happen while it has a user.
+        // SAFETY: the place is null or that of a value of this thread. The value lives until the
+        // thread ends or `discard_if` frees it, which does not happen while it has a user.
         let place = unsafe { self.place().as_ref()? };
         let _user = User::of(&place.users);
         Some(body(&place.value))
@@ -216,7 +218,8 @@ impl<T: Default + 'static> PerThread<T> {
         if users != Some(0) {
             return;
         }
-        // There is no reference to the value, since references exist only inside `with` and `with_new`, which count as users.
+        // There is no reference to the value, since references exist only inside `with` and
+        // `with_new`, which count as users.
         if self.key.get().is_some() {
             // SAFETY: the place came from `malloc`.
             unsafe {
@@ -284,7 +287,8 @@ mod tests {
     #[test]
     fn without_a_key_each_thread_has_its_own() {
         static VALUE: PerThread<Cell<usize>> = PerThread::empty();
-        // SAFETY: the child leaves without unwinding, and uses no lock that another thread of the parent may have.
+        // SAFETY: the child leaves without unwinding, and uses no lock that another thread of the
+        // parent may have.
         unsafe {
             let child = libc::fork();
             if child == 0 {

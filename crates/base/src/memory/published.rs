@@ -1,4 +1,5 @@
-//! Values that one thread publishes and others read without a lock. So no thread waits for another, nor does a child after `fork`.
+//! Values that one thread publishes and others read without a lock. So no thread waits for another,
+//! nor does a child after `fork`.
 
 use super::heap::boxed;
 use crate::error::Result;
@@ -16,7 +17,8 @@ impl<T: Sync + 'static> Published<T> {
 
     /// The value.
     pub fn get(&self) -> Option<&'static T> {
-        // SAFETY: the pointer is null, or that of a published value, which is neither changed nor freed.
+        // SAFETY: the pointer is null, or that of a published value, which is neither changed nor
+        // freed.
         unsafe { self.as_ptr().as_ref() }
     }
 
@@ -115,7 +117,8 @@ impl<T: Sync + 'static> PublishedTable<T> {
         self.0.iter().filter_map(Published::get)
     }
 
-    /// Publishes a value if its place is empty. Returns whether the place has this value now, or had one for which `same` is true.
+    /// Publishes a value if its place is empty. Returns whether the place has this value now, or
+    /// had one for which `same` is true.
     ///
     /// # Errors
     /// [`crate::error::Error::MEMORY_ALLOC`].

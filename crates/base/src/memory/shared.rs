@@ -8,8 +8,9 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
-/// The limit for the number of owners. It cannot be reached without leaking them, as each takes memory. It is far below the largest count, so that
-/// threads that increment it at the same time cannot overflow it.
+/// The limit for the number of owners. It cannot be reached without leaking them, as each takes
+/// memory. It is far below the largest count, so that threads that increment it at the same time
+/// cannot overflow it.
 const MAX_OWNERS: usize = isize::MAX as usize;
 
 /// A value and the number of its owners.
@@ -20,15 +21,16 @@ pub struct Counted<T: ?Sized> {
     value: T,
 }
 
-/// A value with several owners: like `Arc`, but creating it can fail, and there are no weak references.
+/// A value with several owners: like `Arc`, but creating it can fail, and there are no weak
+/// references.
 pub struct Shared<T: ?Sized> {
     /// From a box. The last owner frees it.
     place: NonNull<Counted<T>>,
     owns: PhantomData<Counted<T>>,
 }
 
-// SAFETY: owners on several threads share the value, so it must be `Sync`, and any of them may be the one that drops it, so it must be `Send`. The
-// count is atomic.
+// SAFETY: owners on several threads share the value, so it must be `Sync`, and any of them may be
+// the one that drops it, so it must be `Send`. The count is atomic.
 unsafe impl<T: ?Sized + Sync + Send> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Sync + Send> Sync for Shared<T> {}
@@ -61,7 +63,8 @@ impl<T: ?Sized> Shared<T> {
     /// Turns a pointer from [`Self::into_raw`] back into an owner.
     ///
     /// # Safety
-    /// `place` came from there, perhaps coerced to a pointer to a trait object, and each owner is turned back once.
+    /// `place` came from there, perhaps coerced to a pointer to a trait object, and each owner is
+    /// turned back once.
     pub unsafe fn from_raw(place: *mut Counted<T>) -> Self {
         Self {
             // SAFETY: by `# Safety` the pointer is from `into_raw`, which never returns null.
@@ -89,14 +92,16 @@ macro_rules! shared_dyn {
 macro_rules! as_dyn {
     ($shared:expr => dyn $trait:path) => {{
         let place: *mut $crate::memory::Counted<dyn $trait> = $shared.into_raw();
-        // SAFETY: the pointer is from `into_raw` in this macro, and was only coerced to a trait object.
+        // SAFETY: the pointer is from `into_raw` in this macro, and was only coerced to a trait
+        // object.
         unsafe { $crate::memory::Shared::from_raw(place) }
     }};
 }
 
 impl<T: ?Sized> Clone for Shared<T> {
     fn clone(&self) -> Self {
-        // Relaxed: a new owner comes from an existing one, so nothing has to be seen that other threads did.
+        // Relaxed: a new owner comes from an existing one, so nothing has to be seen that other
+        // threads did.
         let before = self.counted().owners.fetch_add(1, Ordering::Relaxed);
         assert!(before < MAX_OWNERS, "owners were given away and forgotten");
         Self {
@@ -116,10 +121,12 @@ impl<T: ?Sized> Deref for Shared<T> {
 
 impl<T: ?Sized> Drop for Shared<T> {
     fn drop(&mut self) {
-        // Release: what this owner did with the value happens before the last owner drops it, which has an acquire fence.
+        // Release: what this owner did with the value happens before the last owner drops it, which
+        // has an acquire fence.
         if self.counted().owners.fetch_sub(1, Ordering::Release) == 1 {
             fence(Ordering::Acquire);
-            // SAFETY: this was the last owner, and the pointer came from a box, perhaps coerced to a trait object.
+            // SAFETY: this was the last owner, and the pointer came from a box, perhaps coerced to
+            // a trait object.
             drop(unsafe { Box::from_raw(self.place.as_ptr()) });
         }
     }

@@ -1,4 +1,5 @@
-//! Sorting with little code: the standard library's `sort_unstable` takes four kilobytes for each type, which pays only for long unsorted lists.
+//! Sorting with little code: the standard library's `sort_unstable` takes four kilobytes for each
+//! type, which pays only for long unsorted lists.
 
 /// Sorts in place, in O(n log n) time, or O(n) if the items are sorted already. Not stable.
 pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {

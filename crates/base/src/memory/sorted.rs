@@ -7,8 +7,9 @@ use crate::error::Result;
 /// The most items of a piece.
 const PIECE: usize = 256;
 
-/// Items in ascending order; equal ones may occur several times. Finding, adding or removing one moves the items of one piece at most, which takes
-/// about as long for very many items as for a few.
+/// Items in ascending order; equal ones may occur several times. Finding, adding or removing one
+/// moves the items of one piece at most, which takes about as long for very many items as for a
+/// few.
 #[derive(Debug)]
 pub struct Sorted<T> {
     /// The items: at least one and at most [`PIECE`] in each.

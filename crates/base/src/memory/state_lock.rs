@@ -1,11 +1,13 @@
 //! A lock for a value that many threads read and one at a time changes.
 //!
-//! It has the levels of SQLite's locks. Readers hold it *shared*. One thread at a time may *reserve* it to prepare a change, while others go on reading.
-//! To make the change, that thread waits until the readers have left, and then holds the lock *exclusively*. While it waits, new readers
-//! wait, too, so that readers that always overlap cannot starve it. Only readers that are part of an operation that already reads do not wait: the
-//! operation could never end.
+//! It has the levels of SQLite's locks. Readers hold it *shared*. One thread at a time
+//! may *reserve* it to prepare a change, while others go on reading. To make the change, that
+//! thread waits until the readers have left, and then holds the lock *exclusively*. While it waits,
+//! new readers wait, too, so that readers that always overlap cannot starve it. Only readers that
+//! are part of an operation that already reads do not wait: the operation could never end.
 //!
-//! To lock for reading is one atomic operation, and so is to unlock, as a program does both for each small chunk.
+//! To lock for reading is one atomic operation, and so is to unlock, as a program does both for
+//! each small chunk.
 
 #[cfg(all(test, loom))]
 use loom::cell::UnsafeCell;
@@ -34,17 +36,21 @@ const EXCLUSIVE: usize = 1;
 const PENDING: usize = 2;
 /// One reader.
 const READER: usize = 4;
-/// One reader within an operation that already keeps writers out. Such readers are counted separately, in the upper half of the word.
+/// One reader within an operation that already keeps writers out. Such readers are counted
+/// separately, in the upper half of the word.
 const NESTED: usize = 1 << (usize::BITS / 2);
-/// The largest number of readers of each kind. There are never so many threads, but leaked guards must not overflow the count.
+/// The largest number of readers of each kind. There are never so many threads, but leaked guards
+/// must not overflow the count.
 const MAX_READERS: usize = (NESTED / READER) - 1;
 
 /// See the module.
 ///
-/// The word and the queue come first, so that a value with `repr(C)` can keep the fields that are read often on other cache lines.
+/// The word and the queue come first, so that a value with `repr(C)` can keep the fields that are
+/// read often on other cache lines.
 #[repr(C)]
 pub struct StateLock<T> {
-    /// The bits [`EXCLUSIVE`] and [`PENDING`], and [`READER`] and [`NESTED`] times their numbers of readers.
+    /// The bits [`EXCLUSIVE`] and [`PENDING`], and [`READER`] and [`NESTED`] times their numbers of
+    /// readers.
     word: AtomicUsize,
     /// The mutex of the condition variable on which all waiting threads sleep.
     queue: Mutex<Queue>,
@@ -52,7 +58,8 @@ pub struct StateLock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: threads share the value while they read it, which `T: Sync` allows, or one has a mutable reference to it, which `T: Send` allows.
+// SAFETY: threads share the value while they read it, which `T: Sync` allows, or one has a mutable
+// reference to it, which `T: Send` allows.
 unsafe impl<T: Send + Sync> Sync for StateLock<T> {}
 
 /// What only changes under the mutex.
@@ -60,7 +67,8 @@ unsafe impl<T: Send + Sync> Sync for StateLock<T> {}
 struct Queue {
     /// Whether the value is reserved.
     reserved: bool,
-    /// How many threads sleep. It is kept because to wake them is a system call, even if there are none.
+    /// How many threads sleep. It is kept because to wake them is a system call, even if there are
+    /// none.
     sleeping: usize,
 }
 
@@ -115,8 +123,8 @@ impl<T> StateLock<T> {
         Some(queue)
     }
 
-    /// Wakes the threads that sleep. The change for which they are woken was made before the mutex was locked, or under it, so each of them has either
-    /// seen it or sleeps by now.
+    /// Wakes the threads that sleep. The change for which they are woken was made before the mutex
+    /// was locked, or under it, so each of them has either seen it or sleeps by now.
     #[cold]
     fn wake(&self, queue: MutexGuard<'_, Queue>) {
         let sleeping = queue.sleeping > 0;
@@ -157,8 +165,9 @@ impl<T> StateLock<T> {
         }
     }
 
-    /// Locks the value for reading, for a thread within another operation. It does not queue behind a writer that waits for readers, as the writer may
-    /// be waiting for this thread. It waits for a writer that holds the lock for at most `timeout`; none after that.
+    /// Locks the value for reading, for a thread within another operation. It does not queue behind
+    /// a writer that waits for readers, as the writer may be waiting for this thread. It waits for
+    /// a writer that holds the lock for at most `timeout`; none after that.
     #[inline(always)]
     pub fn shared_within(&self, timeout: Duration) -> Option<Reader<'_, T>> {
         let shared = self.add(READER, EXCLUSIVE);
@@ -177,8 +186,8 @@ impl<T> StateLock<T> {
         }
     }
 
-    /// Locks the value for reading within an operation that already reads it or has reserved it, which keeps writers out. It never waits. None if
-    /// the operation holds the lock exclusively.
+    /// Locks the value for reading within an operation that already reads it or has reserved it,
+    /// which keeps writers out. It never waits. None if the operation holds the lock exclusively.
     #[inline(always)]
     pub fn nested(&self) -> Option<Reader<'_, T>> {
         self.add(NESTED, EXCLUSIVE)
@@ -190,7 +199,8 @@ impl<T> StateLock<T> {
         self.word.load(Ordering::Relaxed) % NESTED >= 2 * READER
     }
 
-    /// Reserves the value for a change; waits while another thread has reserved it. None after `timeout`, if there is one.
+    /// Reserves the value for a change; waits while another thread has reserved it. None after
+    /// `timeout`, if there is one.
     pub fn reserve(&self, timeout: Option<Duration>) -> Option<Reserved<'_, T>> {
         let deadline = deadline(timeout);
         let mut queue = self.queue();
@@ -201,11 +211,12 @@ impl<T> StateLock<T> {
         Some(Reserved(self))
     }
 
-    /// Locks the value exclusively, for the thread that reserved it and does not read it. It waits until all readers have left, and new ones wait from
-    /// now on.
+    /// Locks the value exclusively, for the thread that reserved it and does not read it. It waits
+    /// until all readers have left, and new ones wait from now on.
     ///
-    /// None after `timeout`, if there is one, and if only nested readers are left. A nested reader whose operation reads has that operation's reader
-    /// beside it; so the ones that are left belong to the operation that reserved the value, which would wait for itself.
+    /// None after `timeout`, if there is one, and if only nested readers are left. A nested reader
+    /// whose operation reads has that operation's reader beside it; so the ones that are left
+    /// belong to the operation that reserved the value, which would wait for itself.
     pub fn upgrade(&self, timeout: Option<Duration>) -> Option<Exclusive<'_, T>> {
         if self.take_exclusive() {
             return Some(Exclusive(self));
@@ -271,7 +282,8 @@ impl<T> Deref for Reader<'_, T> {
     #[cfg(not(all(test, loom)))]
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: this reader was counted while no thread held the lock exclusively, and none can get it while the reader is counted.
+        // SAFETY: this reader was counted while no thread held the lock exclusively, and none can
+        // get it while the reader is counted.
         unsafe { &*self.lock.value.get() }
     }
 
@@ -325,7 +337,8 @@ impl<T> Deref for Exclusive<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: while this exists, the word has the bit EXCLUSIVE, which keeps out readers and other writers.
+        // SAFETY: while this exists, the word has the bit EXCLUSIVE, which keeps out readers and
+        // other writers.
         unsafe { &*self.0.value.get() }
     }
 }

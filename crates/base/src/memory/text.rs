@@ -48,7 +48,8 @@ impl CStrBuf {
         Self::concat(&[bytes])
     }
 
-    /// A copy of a string in memory from `malloc`, with a 0 behind it; the caller frees it with `free`.
+    /// A copy of a string in memory from `malloc`, with a 0 behind it; the caller frees it with
+    /// `free`.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
@@ -99,7 +100,8 @@ impl<const N: usize> Text<N> {
     /// `Text::of(format_args!(...))`.
     pub fn of(arguments: fmt::Arguments<'_>) -> Self {
         let mut text = Self::new();
-        // A text that does not fit is cut off, which is not an error, and there are no other errors.
+        // A text that does not fit is cut off, which is not an error, and there are no other
+        // errors.
         let _ = fmt::Write::write_fmt(&mut text, arguments);
         text
     }

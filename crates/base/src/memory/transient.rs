@@ -14,8 +14,9 @@ const LARGE: usize = 1 << 20;
 const SLOTS: usize = 16;
 static DEPOT: ObjectPool<TryVec<u8>, SLOTS> = ObjectPool::empty();
 
-/// Bytes that are needed until the end of a call, such as compressed blocks before they are put into their chunk. Their memory is kept for the next
-/// call: `malloc` may return it to the system each time, and the page faults of the next call take as long as compressing a block.
+/// Bytes that are needed until the end of a call, such as compressed blocks before they are put
+/// into their chunk. Their memory is kept for the next call: `malloc` may return it to the system
+/// each time, and the page faults of the next call take as long as compressing a block.
 pub struct TransientBytes(Memory);
 
 enum Memory {
@@ -35,7 +36,8 @@ impl TransientBytes {
         let mut list = DEPOT.borrow(TryVec::new)?;
         list.clear();
         if list.capacity() < bytes.len() {
-            // Freed first, since `reserve_exact` would copy it. Rounded, as the next block is about as long.
+            // Freed first, since `reserve_exact` would copy it. Rounded, as the next block is about
+            // as long.
             *list = TryVec::new();
             list.reserve_exact(bytes.len().next_multiple_of(MIN_KEPT))?;
         }

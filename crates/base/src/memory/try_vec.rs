@@ -10,8 +10,9 @@ fn failed(_: TryReserveError) -> Error {
     Error::MEMORY_ALLOC
 }
 
-/// A `Vec` without the functions that abort when there is no memory. A function that may grow the list returns [`Error::MEMORY_ALLOC`] then, and leaves
-/// the list unchanged. It dereferences to a slice.
+/// A `Vec` without the functions that abort when there is no memory. A function that may grow the
+/// list returns [`Error::MEMORY_ALLOC`] then, and leaves the list unchanged. It dereferences to a
+/// slice.
 #[derive(Eq)]
 pub struct TryVec<T>(Vec<T>);
 
@@ -173,7 +174,8 @@ impl<T> TryVec<T> {
     /// The items as a boxed array, without a copy.
     ///
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`] if there are not exactly `N` items, or the capacity is larger, as then a smaller allocation would be needed.
+    /// [`Error::MEMORY_ALLOC`] if there are not exactly `N` items, or the capacity is larger, as
+    /// then a smaller allocation would be needed.
     pub fn into_array<const N: usize>(self) -> Result<Box<[T; N]>> {
         if self.0.len() != self.0.capacity() {
             return Err(Error::MEMORY_ALLOC);

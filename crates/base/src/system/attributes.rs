@@ -1,14 +1,16 @@
-//! Extended attributes of open files: names with values, of which one is the access control list (ACL) of the file. Only Linux is asked for
-//! them.
+//! Extended attributes of open files: names with values, of which one is the access control list
+//! (ACL) of the file. Only Linux is asked for them.
 
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 
-/// The access control list: a version of four bytes, and entries of a tag, rights (two bytes each, little-endian) and an id of four bytes.
+/// The access control list: a version of four bytes, and entries of a tag, rights (two bytes each,
+/// little-endian) and an id of four bytes.
 pub const ACL: &CStr = c"system.posix_acl_access";
 
-/// The tag of the entry that limits the rights of all but owner and others. It is what the mode says of the group.
+/// The tag of the entry that limits the rights of all but owner and others. It is what the mode
+/// says of the group.
 const MASK: u16 = 0x10;
 
 /// Limits the rights that an access control list gives to all but owner and others to these bits.
@@ -43,8 +45,8 @@ mod linux {
         }
     }
 
-    /// Fills in the names of all attributes, each with a 0 behind it. Gives how many bytes they are; without any room, how many there
-    /// are to be.
+    /// Fills in the names of all attributes, each with a 0 behind it. Gives how many bytes they
+    /// are; without any room, how many there are to be.
     pub fn names(file: &File, room: &mut [u8]) -> io::Result<Option<usize>> {
         let at = room.as_mut_ptr().cast();
         // SAFETY: an open descriptor, and as much room as is said.

@@ -1,7 +1,8 @@
 //! C++ exceptions that leave a function of the program.
 //!
-//! `catch_unwind` of the standard library ends the process when it meets one. So on Linux the call is made by a function whose unwind
-//! table names a personality routine of ours, as the Itanium C++ ABI describes them ("Exception Handling", level I).
+//! `catch_unwind` of the standard library ends the process when it meets one. So on Linux the call
+//! is made by a function whose unwind table names a personality routine of ours, as the Itanium C++
+//! ABI describes them ("Exception Handling", level I).
 
 // `exceptions/catch.rs` is for all other systems.
 #[cfg_attr(

@@ -1,5 +1,6 @@
-//! The floating-point state of threads: how results are rounded, and whether numbers near zero become zero. A program may set it for its thread; the
-//! threads that work for it take it over, or results would depend on how many there are.
+//! The floating-point state of threads: how results are rounded, and whether numbers near zero
+//! become zero. A program may set it for its thread; the threads that work for it take it over, or
+//! results would depend on how many there are.
 
 /// The state of a thread, without what the processor reports and which exceptions it raises.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +44,8 @@ impl Drop for Restore {
 mod registers {
     use std::arch::asm;
 
-    /// The control and status register of vectors, and the control word of the older unit, with which C compilers compute a `long double`.
+    /// The control and status register of vectors, and the control word of the older unit, with
+    /// which C compilers compute a `long double`.
     #[derive(Clone, Copy)]
     pub struct Registers {
         vectors: u32,
@@ -82,7 +84,8 @@ mod registers {
     #[inline]
     pub fn write(registers: Registers) {
         let Registers { vectors, older } = registers;
-        // SAFETY: values that `read` gave, but for the bits of the mode, all of whose values are valid.
+        // SAFETY: values that `read` gave, but for the bits of the mode, all of whose values are
+        // valid.
         unsafe {
             asm!("ldmxcsr [{}]", in(reg) &vectors, options(nostack, preserves_flags));
             asm!("fldcw [{}]", in(reg) &older, options(nostack, preserves_flags));
@@ -121,7 +124,8 @@ mod registers {
 
     #[inline]
     pub fn write(Registers(value): Registers) {
-        // SAFETY: a value that `read` gave, but for the bits of the mode, all of whose values are valid.
+        // SAFETY: a value that `read` gave, but for the bits of the mode, all of whose values are
+        // valid.
         unsafe { asm!("msr fpcr, {}", in(reg) value, options(nomem, nostack, preserves_flags)) };
     }
 }

@@ -1,8 +1,10 @@
-//! This library beside c-blosc's in one process, in turns: `cargo bench -p oxiblosc-blosc1`. Both run with their own threads, through the
-//! functions that share them (`blosc_compress`, not `blosc_compress_ctx`, for which c-blosc starts new threads).
+//! This library beside c-blosc's in one process, in turns: `cargo bench -p oxiblosc-blosc1`. Both
+//! run with their own threads, through the functions that share them (`blosc_compress`, not
+//! `blosc_compress_ctx`, for which c-blosc starts new threads).
 //!
-//! Each row is how many times as fast as c-blosc this library is; the last lines sum them up. `small2` are chunks of 4 to 64 KB made by
-//! our libblosc2 instead, if cargo has built it: they are no slower than those of Blosc 1.
+//! Each row is how many times as fast as c-blosc this library is; the last lines sum them up.
+//! `small2` are chunks of 4 to 64 KB made by our libblosc2 instead, if cargo has built it: they are
+//! no slower than those of Blosc 1.
 
 #[path = "../../tests/library/common.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
@@ -24,7 +26,8 @@ const LEAST: Duration = Duration::from_micros(600);
 const ROW: Duration = Duration::from_millis(60);
 /// How many items a row of `getitem` reads one by one.
 const ITEMS: usize = 64;
-/// Bytes of data in a row of small chunks. There are several different ones, since a processor learns the branches of a repeated chunk.
+/// Bytes of data in a row of small chunks. There are several different ones, since a processor
+/// learns the branches of a repeated chunk.
 const DATA: usize = 256 * KB;
 
 /// The mean time of a call, in seconds.
@@ -153,7 +156,8 @@ impl Case {
                 self.kind.name()
             )
         };
-        // With less room c-blosc stores what Snappy could compress; with several threads it stores whole blocks all the same.
+        // With less room c-blosc stores what Snappy could compress; with several threads it stores
+        // whole blocks all the same.
         let room = 2 * self.size() + OVERHEAD;
         let (mut chunk, mut their_chunk) = (vec![0; room], vec![0; room]);
         let all = 0..self.data.len();
@@ -218,7 +222,8 @@ struct Blosc2 {
 
 impl Blosc2 {
     fn open(path: impl AsRef<std::ffi::OsStr>) -> Self {
-        // SAFETY: it has no initialiser that touches the process; the functions are declared so in blosc2.h.
+        // SAFETY: it has no initialiser that touches the process; the functions are declared so in
+        // blosc2.h.
         unsafe {
             let library = libloading::Library::new(path).expect("libblosc2.so");
             Self {

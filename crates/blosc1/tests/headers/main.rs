@@ -1,7 +1,8 @@
-//! The headers: `blosc.h` is up to date with the sources, and both headers declare the same items as c-blosc's.
+//! The headers: `blosc.h` is up to date with the sources, and both headers declare the same items
+//! as c-blosc's.
 //!
-//! c-blosc's are those of Debian's package `libblosc-dev`, or in the folder that `OXIBLOSC_BLOSC1_HEADERS` names. bindgen loads libclang
-//! (`LIBCLANG_PATH`).
+//! c-blosc's are those of Debian's package `libblosc-dev`, or in the folder that
+//! `OXIBLOSC_BLOSC1_HEADERS` names. bindgen loads libclang (`LIBCLANG_PATH`).
 
 use oxiblosc_testing::headers::{items, macros};
 use oxiblosc_testing::needs;
@@ -26,7 +27,8 @@ fn ours() -> PathBuf {
     root().join("include")
 }
 
-/// A folder with c-blosc's headers and no others. None if they are not installed: the test is skipped.
+/// A folder with c-blosc's headers and no others. None if they are not installed: the test is
+/// skipped.
 fn reference() -> Option<PathBuf> {
     let installed = std::env::var_os("OXIBLOSC_BLOSC1_HEADERS")
         .map_or(PathBuf::from("/usr/include"), PathBuf::from);

@@ -1,4 +1,5 @@
-//! The results of functions without data, and of all functions with wrong parameters, beside c-blosc's.
+//! The results of functions without data, and of all functions with wrong parameters, beside
+//! c-blosc's.
 
 use super::common::{COMPRESSORS, Lib, OVERHEAD, Settings, both, text};
 use oxiblosc_testing::data::Kind;
@@ -117,7 +118,8 @@ fn settings_are_kept_as_c_blosc_keeps_them() {
     assert_eq!(changed_settings(ours), changed_settings(reference));
 }
 
-/// Calls with impossible settings or too little room: a name, the settings, the size of the data, and the room.
+/// Calls with impossible settings or too little room: a name, the settings, the size of the data,
+/// and the room.
 fn impossible() -> Vec<(&'static str, Settings, usize, usize)> {
     let stored = Settings { clevel: 0, ..LZ4 };
     vec![
@@ -289,7 +291,8 @@ fn what_cannot_be_read_is_refused_with_the_same_code() {
             read(ours, &chunk, nbytes, nbytes == 0) == read(reference, &chunk, nbytes, nbytes == 0),
             "{nbytes} {compressor:?}"
         );
-        // One field of the header at a time is changed, except for the sizes, on which the functions rely.
+        // One field of the header at a time is changed, except for the sizes, on which the
+        // functions rely.
         for (at, value) in [(0, 1), (0, 3), (0, 5), (1, 0), (1, 2), (3, 0), (3, 3)]
             .into_iter()
             .chain((0..8).map(|bit| (2, chunk[2] ^ (1 << bit))))

@@ -1,5 +1,5 @@
-//! Chunks of both libraries, of all kinds: byte for byte the same where the codec is, never much larger, and each library reads what the
-//! other wrote.
+//! Chunks of both libraries, of all kinds: byte for byte the same where the codec is, never much
+//! larger, and each library reads what the other wrote.
 
 use super::common::{COMPRESSORS, Lib, OVERHEAD, Settings, both};
 use oxiblosc_testing::data::Kind;
@@ -17,7 +17,8 @@ fn rounds(sample: usize) -> usize {
 
 const ALWAYS_SPLIT: c_int = 1;
 
-/// Whether c-blosc splits blocks that its own reader takes for one stream, so that it cannot read the chunk.
+/// Whether c-blosc splits blocks that its own reader takes for one stream, so that it cannot read
+/// the chunk.
 fn is_lost(mode: c_int, chunk: &[u8]) -> bool {
     let size =
         |at: usize| i32::from_le_bytes([chunk[at], chunk[at + 1], chunk[at + 2], chunk[at + 3]]);
@@ -72,7 +73,8 @@ fn check_read(libs: [&Lib; 2], chunk: &[u8], data: &[u8], rng: &mut Rng, about: 
         let start = rng.below(items + 1);
         let nitems = rng.below(items - start + 1);
         let (code, back) = lib.getitem(chunk, start as c_int, nitems as c_int, nitems * typesize);
-        // c-blosc wrongly refuses chunks with blocks of one byte, if there are fewer bytes behind the block starts than blocks.
+        // c-blosc wrongly refuses chunks with blocks of one byte, if there are fewer bytes behind
+        // the block starts than blocks.
         let refused = code < 0 && lib.name != "ours" && chunk[2] & 2 == 0;
         if !refused {
             assert_eq!(
@@ -106,7 +108,8 @@ fn chunks_are_those_of_c_blosc() {
         }
         let kind = rng.pick(&Kind::ALL);
         let data = kind.bytes(size(&mut rng), round as u64);
-        // With less room c-blosc gives its codecs smaller buffers, and the result depends on their margins.
+        // With less room c-blosc gives its codecs smaller buffers, and the result depends on their
+        // margins.
         let room = 2 * data.len() + 100_000;
         let about = format!(
             "{kind:?} {} bytes, split mode {mode}, {settings:?}",
@@ -178,7 +181,8 @@ fn what_fits_for_c_blosc_fits_here() {
             same += 1;
             continue;
         }
-        // c-blosc's codec had less room than its block, and gave up: nothing came out, or a stored chunk.
+        // c-blosc's codec had less room than its block, and gave up: nothing came out, or a stored
+        // chunk.
         assert!(
             theirs.is_empty() || (theirs[2] & 2 != 0 && chunk.len() <= theirs.len()),
             "{about}"

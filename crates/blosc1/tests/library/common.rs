@@ -83,7 +83,8 @@ pub const COMPRESSORS: [&CStr; 6] = [c"blosclz", c"lz4", c"lz4hc", c"snappy", c"
 pub const OVERHEAD: usize = 16;
 
 impl Lib {
-    /// Opens the library at `path`. Its symbols are not visible to the other library, which has the same names.
+    /// Opens the library at `path`. Its symbols are not visible to the other library, which has the
+    /// same names.
     pub fn open(name: &'static str, path: &Path) -> Self {
         use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
         // SAFETY: neither library has an initialiser that touches the process.
@@ -241,7 +242,8 @@ pub fn reference() -> Option<&'static Lib> {
     Some(REFERENCE.get_or_init(|| Lib::open("c-blosc", &path)))
 }
 
-/// Both libraries. Their settings are global, so only one test at a time has them, and gets the initial settings.
+/// Both libraries. Their settings are global, so only one test at a time has them, and gets the
+/// initial settings.
 pub fn both() -> Option<(&'static Lib, &'static Lib, Alone)> {
     let alone = alone();
     let reference = reference()?;

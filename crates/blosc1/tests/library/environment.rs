@@ -103,7 +103,8 @@ fn complaint(lib: &'static Lib, room: usize, level: &str) -> String {
         lib.compress_global((5, 1, 4), &[1; 1000], room);
         Ok(())
     });
-    // SAFETY: only the child needs this end now. The other end is read until the child closes its own.
+    // SAFETY: only the child needs this end now. The other end is read until the child closes its
+    // own.
     let mut from = unsafe {
         libc::close(ends[1]);
         std::fs::File::from_raw_fd(ends[0])

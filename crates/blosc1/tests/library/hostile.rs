@@ -1,7 +1,8 @@
-//! Chunks that are damaged in every way: nothing is read or written outside of the buffers, and every call ends.
+//! Chunks that are damaged in every way: nothing is read or written outside of the buffers, and
+//! every call ends.
 //!
-//! Each buffer ends at a page that cannot be accessed. As the documentation demands, a chunk is only read after `blosc_cbuffer_validate`
-//! has confirmed its size.
+//! Each buffer ends at a page that cannot be accessed. As the documentation demands, a chunk is
+//! only read after `blosc_cbuffer_validate` has confirmed its size.
 
 use super::common::{COMPRESSORS, Lib, OVERHEAD, Settings, alone, ours};
 use oxiblosc_testing::data::Kind;
@@ -107,7 +108,8 @@ struct Fates {
     validated: usize,
     decoded: usize,
     refused: usize,
-    /// Items that were read one range at a time, from chunks that could also be decompressed as a whole.
+    /// Items that were read one range at a time, from chunks that could also be decompressed as a
+    /// whole.
     items: usize,
 }
 
@@ -207,7 +209,8 @@ fn no_chunk_leads_outside_of_the_buffers() {
             read_all(lib, damaged, nbytes, &mut dest, &mut rng, &mut fates);
         }
         println!("{compressor:?}: {fates:?}");
-        // Every result occurs often enough: the damage is neither harmless nor found by the first check.
+        // Every result occurs often enough: the damage is neither harmless nor found by the first
+        // check.
         let least = rounds() / 20;
         let few = [fates.validated, fates.decoded, fates.refused, fates.items];
         assert!(

@@ -1,5 +1,6 @@
-//! Without memory, calls return an error or succeed all the same: each allocation fails in turn, and all fail from each one on. `driver.c` makes the
-//! calls, with the allocator of `tests/programs/memory` at the root.
+//! Without memory, calls return an error or succeed all the same: each allocation fails in turn,
+//! and all fail from each one on. `driver.c` makes the calls, with the allocator of
+//! `tests/programs/memory` at the root.
 
 #[path = "../library/common.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]

@@ -9,8 +9,9 @@ use oxiblosc_base::{Error, Result};
 use oxiblosc_filters as filters;
 
 impl<'a> Chunk<'a> {
-    /// Start of the compressed bytes of block `nblock`, and an upper limit of their end, which only the streams tell exactly. With `all` the limit
-    /// is the end of the chunk, since a block may share bytes with others.
+    /// Start of the compressed bytes of block `nblock`, and an upper limit of their end, which only
+    /// the streams tell exactly. With `all` the limit is the end of the chunk, since a block may
+    /// share bytes with others.
     #[inline(always)]
     fn span(&self, nblock: usize, all: bool) -> Result<(usize, usize)> {
         if self.header.has_vlblocks() {
@@ -22,7 +23,8 @@ impl<'a> Chunk<'a> {
         }
         let end = match &self.lazy {
             Some(lazy) if !all => {
-                // Many blocks may have the same start, so the next start alone would not limit how much is read for them together.
+                // Many blocks may have the same start, so the next start alone would not limit how
+                // much is read for them together.
                 let longest = start.saturating_add(self.longest_block());
                 lazy.end(self.starts(), nblock).min(longest)
             }
@@ -31,12 +33,14 @@ impl<'a> Chunk<'a> {
         Ok((start, end))
     }
 
-    /// The most bytes that the streams of a block can have: each has its size in front and is no longer than its data.
+    /// The most bytes that the streams of a block can have: each has its size in front and is no
+    /// longer than its data.
     fn longest_block(&self) -> usize {
         self.header.blocksize_field() + 5 * usize::from(self.header.typesize)
     }
 
-    /// The compressed bytes of block `nblock`, checked; in a lazy chunk they are read into `buf`. For `all` see [`Self::span`].
+    /// The compressed bytes of block `nblock`, checked; in a lazy chunk they are read into `buf`.
+    /// For `all` see [`Self::span`].
     #[inline(always)]
     pub(crate) fn block_bytes<'s>(
         &'s self,
@@ -78,8 +82,8 @@ impl<'a> Chunk<'a> {
         Ok(streams)
     }
 
-    /// If block `nblock`, of `bsize` bytes, is a *paged* block (a stored stream with a checksum for each page): the checksums, and where in the
-    /// chunk its data begin.
+    /// If block `nblock`, of `bsize` bytes, is a *paged* block (a stored stream with a checksum for
+    /// each page): the checksums, and where in the chunk its data begin.
     fn stored_block(&self, nblock: usize, bsize: usize) -> Option<(&Checksums<'a>, usize)> {
         let sums = self.checksums.as_ref();
         let sums = sums.filter(|sums| sums.is_stored(nblock, bsize))?;
@@ -111,8 +115,8 @@ impl<'a> Chunk<'a> {
         Ok(true)
     }
 
-    /// Copies the chunk's data from byte `start` on into `out`, if they lie in paged blocks that were checked before. Otherwise returns false, and
-    /// may have overwritten a part of `out`.
+    /// Copies the chunk's data from byte `start` on into `out`, if they lie in paged blocks that
+    /// were checked before. Otherwise returns false, and may have overwritten a part of `out`.
     pub(crate) fn copy_checked(&self, start: usize, mut out: &mut [u8]) -> bool {
         let blocksize = self.header.blocksize_field();
         let mut at = start;
@@ -142,7 +146,8 @@ impl<'a> Chunk<'a> {
             .filter(|bytes| !bytes.is_empty())
     }
 
-    /// In a chunk of paged blocks that follow each other: where the data of the first block begin, and the distance from block to block.
+    /// In a chunk of paged blocks that follow each other: where the data of the first block begin,
+    /// and the distance from block to block.
     pub(crate) fn stored_places(&self) -> Option<(usize, usize)> {
         let header = self.header;
         self.checksums.as_ref().filter(|sums| sums.has_pages())?;
@@ -153,7 +158,8 @@ impl<'a> Chunk<'a> {
         all.then_some((first + 4, size))
     }
 
-    /// The pages of a paged block that contain its bytes `from..to`, checked, and where in the block the first page begins.
+    /// The pages of a paged block that contain its bytes `from..to`, checked, and where in the
+    /// block the first page begins.
     pub(crate) fn stored_part<'s>(
         &'s self,
         (nblock, bsize): (usize, usize),
@@ -170,8 +176,9 @@ impl<'a> Chunk<'a> {
         Ok((first * PAGE, bytes))
     }
 
-    /// Checks all pages of a paged block at once if the result can be remembered, since more reads of the block are likely. If a page is damaged,
-    /// nothing is remembered, and each read checks the pages that it needs.
+    /// Checks all pages of a paged block at once if the result can be remembered, since more reads
+    /// of the block are likely. If a page is damaged, nothing is remembered, and each read checks
+    /// the pages that it needs.
     pub(crate) fn check_stored(&self, nblock: usize, bsize: usize) {
         if !self.checked.is_kept() || self.was_checked(nblock) {
             return;
@@ -193,8 +200,8 @@ impl<'a> Chunk<'a> {
         self.bytes.get(start..end).ok_or(Error::READ_BUFFER)
     }
 
-    /// The streams of block `nblock`, in memory, if they match their checksums. Only then may new checksums be computed from them, as
-    /// those of damaged streams would hide the damage.
+    /// The streams of block `nblock`, in memory, if they match their checksums. Only then may new
+    /// checksums be computed from them, as those of damaged streams would hide the damage.
     ///
     /// # Errors
     /// [`Error::DATA`] if the checksum is wrong; those of a damaged chunk.
@@ -207,7 +214,8 @@ impl<'a> Chunk<'a> {
         Ok(streams)
     }
 
-    /// The compressed bytes of block `nblock`, exactly its streams; `each` gets every stream with its size in front. The block must be in memory.
+    /// The compressed bytes of block `nblock`, exactly its streams; `each` gets every stream with
+    /// its size in front. The block must be in memory.
     pub(crate) fn compressed(&self, nblock: usize, each: impl FnMut(&'a [u8])) -> Result<&'a [u8]> {
         let (start, end) = self.span(nblock, true)?;
         let bytes = self.bytes.get(start..end).ok_or(Error::READ_BUFFER)?;
@@ -226,13 +234,14 @@ impl<'a> Chunk<'a> {
         (start < end && end <= self.header.cbytes).then_some((start, end))
     }
 
-    /// Whether there is a block `nblock`. A chunk without data has no block, whatever its header says.
+    /// Whether there is a block `nblock`. A chunk without data has no block, whatever its header
+    /// says.
     pub(crate) fn has_block(&self, nblock: usize) -> bool {
         nblock < self.header.nblocks && self.header.nbytes > 0
     }
 
-    /// Size of the data of block `nblock`. In a lazy chunk the size of a variable-length block is read; one larger than the header allows is an
-    /// error.
+    /// Size of the data of block `nblock`. In a lazy chunk the size of a variable-length block is
+    /// read; one larger than the header allows is an error.
     pub fn block_nbytes(&self, nblock: usize) -> Result<usize> {
         if !self.has_block(nblock) {
             return Err(Error::INVALID_PARAM);
@@ -273,7 +282,8 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Checks all checksums of a chunk in memory, without decompressing it. Returns false if it has none.
+    /// Checks all checksums of a chunk in memory, without decompressing it. Returns false if it has
+    /// none.
     ///
     /// # Errors
     /// [`Error::DATA`] where one is wrong, and those of a damaged chunk.

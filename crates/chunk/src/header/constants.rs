@@ -22,7 +22,8 @@ pub const CHECKSUMS: u8 = 0x80;
 
 /// Chunk format versions.
 pub mod version {
-    /// Blosc 1.x, where bitshuffle does not change a block whose number of items is no multiple of eight.
+    /// Blosc 1.x, where bitshuffle does not change a block whose number of items is no multiple of
+    /// eight.
     pub const BLOSC1: u8 = 2;
     /// The Blosc 2 alphas: five filter slots.
     pub const ALPHA: u8 = 3;

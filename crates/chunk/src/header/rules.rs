@@ -1,14 +1,15 @@
 //! What Blosc 1 does differently from Blosc 2 in chunks with the same header.
 //!
-//! Without the feature `blosc1` there is only one set of rules, so that every function here is constant and compiles to nothing.
+//! Without the feature `blosc1` there is only one set of rules, so that every function here is
+//! constant and compiles to nothing.
 
 use super::{MIN_BUFFERSIZE, version};
 
 /// The number in a chunk's flags of codecs that the program registered.
 pub const UDCODEC_FORMAT: u8 = 6;
 
-/// The library for which a chunk is written, or by whose rules it is read. Blosc 2 also reads chunks of Blosc 1, and accepts more of them than
-/// Blosc 1 does.
+/// The library for which a chunk is written, or by whose rules it is read. Blosc 2 also reads
+/// chunks of Blosc 1, and accepts more of them than Blosc 1 does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rules {
     /// c-blosc2.
@@ -48,7 +49,8 @@ impl Rules {
         }
     }
 
-    /// The number in a chunk's flags for codecs of the [hooks](crate::hooks::Hooks): those of the program, or Snappy.
+    /// The number in a chunk's flags for codecs of the [hooks](crate::hooks::Hooks): those of the
+    /// program, or Snappy.
     #[inline(always)]
     pub(crate) fn other_codec(self) -> u8 {
         if self.is_blosc1() { 2 } else { UDCODEC_FORMAT }

@@ -1,4 +1,5 @@
-//! The edits that put changed blocks into a chunk, or the decision that the chunk has to be rewritten.
+//! The edits that put changed blocks into a chunk, or the decision that the chunk has to be
+//! rewritten.
 
 use super::{ChunkBytes, MAX_UNUSED, PatchTarget, body, checksums_at, max_block_distance};
 use crate::Chunk;
@@ -11,11 +12,12 @@ use oxiblosc_base::memory::sort::{sort, sort_by_key};
 use oxiblosc_base::memory::{Edit, ToTryVec, TransientBytes, TryVec};
 use std::ops::Range;
 
-/// In a file at most one byte in this many is overwritten. Overwritten bytes are written twice (to the undo record, too), so beyond that a new chunk
-/// costs less.
+/// In a file at most one byte in this many is overwritten. Overwritten bytes are written twice (to
+/// the undo record, too), so beyond that a new chunk costs less.
 const MAX_OVERWRITTEN: usize = 2;
-/// A chunk is rewritten if a block leaves more of its room unused than it fills, and more than this many bytes. A chunk in memory is also rewritten
-/// if its blocks have no more bytes than this on average: that is little work, and may turn it into a chunk of zeros.
+/// A chunk is rewritten if a block leaves more of its room unused than it fills, and more than this
+/// many bytes. A chunk in memory is also rewritten if its blocks have no more bytes than this on
+/// average: that is little work, and may turn it into a chunk of zeros.
 const WASTE: usize = 64;
 
 /// The edits that put changed blocks into a chunk.
@@ -43,8 +45,8 @@ impl PatchTarget<'_> {
             || overwritten <= self.header.cbytes / MAX_OVERWRITTEN
     }
 
-    /// Whether a chunk in memory is dense enough not to be rewritten: not tiny, and with few unused bytes. `cbytes` is its size with the changed
-    /// blocks.
+    /// Whether a chunk in memory is dense enough not to be rewritten: not tiny, and with few unused
+    /// bytes. `cbytes` is its size with the changed blocks.
     fn is_dense(
         &self,
         chunk: &Chunk,
@@ -70,7 +72,8 @@ impl PatchTarget<'_> {
         cbytes - body <= used + cbytes / MAX_UNUSED
     }
 
-    /// Whether the reference can read single blocks after the starts `old` have become `new`, both ascending.
+    /// Whether the reference can read single blocks after the starts `old` have become `new`, both
+    /// ascending.
     fn is_readable(&self, old: &[usize], new: &[usize], cbytes: usize) -> bool {
         let most = max_block_distance(self.header);
         let stay = |start: &&usize| old.binary_search(start).is_err();
@@ -80,8 +83,8 @@ impl PatchTarget<'_> {
         gaps.all(|gap| gap.is_some_and(|gap| gap <= most))
     }
 
-    /// The edits that replace the blocks in `touched` by those in `changed`. They are in ascending order, so an edit of the header comes first. None
-    /// if the chunk must be rewritten.
+    /// The edits that replace the blocks in `touched` by those in `changed`. They are in ascending
+    /// order, so an edit of the header comes first. None if the chunk must be rewritten.
     pub(in super::super) fn edits(
         &self,
         chunk: &Chunk,
@@ -136,7 +139,8 @@ impl PatchTarget<'_> {
         Ok(Some(edits))
     }
 
-    /// The edits for the blocks alone, without header and checksums. None if a block became so much smaller that the chunk must be rewritten.
+    /// The edits for the blocks alone, without header and checksums. None if a block became so much
+    /// smaller that the chunk must be rewritten.
     fn block_edits(
         &self,
         chunk: &Chunk,
@@ -201,7 +205,8 @@ impl PatchTarget<'_> {
         !self.header.has_checksums() || TableLayout::of(&grown) == TableLayout::of(self.header)
     }
 
-    /// Adds the edits of the checksums. `edits` must hold those of header and block starts, which the checksum of the front covers.
+    /// Adds the edits of the checksums. `edits` must hold those of header and block starts, which
+    /// the checksum of the front covers.
     fn add_checksums(
         &self,
         touched: &[Touched],
@@ -245,12 +250,12 @@ impl PatchTarget<'_> {
     }
 }
 
-/// If the table of checksums has at most this many bytes from the first change to its end, these become one edit. In a file each edit costs two
-/// system calls.
+/// If the table of checksums has at most this many bytes from the first change to its end, these
+/// become one edit. In a file each edit costs two system calls.
 const ONE_PIECE: usize = 1024;
 
-/// Adds edits for the changed ranges `places`, ascending, of `tail`, the end of a table of checksums, and for the checksum of the front at its end.
-/// `tail` is at `at` in the chunk.
+/// Adds edits for the changed ranges `places`, ascending, of `tail`, the end of a table of
+/// checksums, and for the checksum of the front at its end. `tail` is at `at` in the chunk.
 pub(in super::super) fn push_edits(
     edits: &mut TryVec<Edit>,
     at: usize,

@@ -77,7 +77,8 @@ impl Patcher<'_> {
         kept.map(|()| streams)
     }
 
-    /// Changes the data of a block and encodes it into `scratch.out`. Returns its size; none if the data stay the same.
+    /// Changes the data of a block and encodes it into `scratch.out`. Returns its size; none if the
+    /// data stay the same.
     fn change_data(
         &self,
         decoder: &BlockDecoder,
@@ -119,8 +120,8 @@ impl Patcher<'_> {
         encoder.encode_again(new, &before, &changed, codec, out)
     }
 
-    /// Like [`Self::change_data`], but without undoing the filters: the new bytes are written where the shuffle moves them. The
-    /// outer option is none if that is not possible.
+    /// Like [`Self::change_data`], but without undoing the filters: the new bytes are written where
+    /// the shuffle moves them. The outer option is none if that is not possible.
     fn change_streams(
         &self,
         decoder: &BlockDecoder,
@@ -184,8 +185,9 @@ impl Patcher<'_> {
     }
 }
 
-/// Writes `new` at offset `from` of data that are shuffled into `planes` planes, and calls `changed` with the ranges of the shuffled `data` that
-/// change. `shuffled` is scratch memory, at least as long as `new`.
+/// Writes `new` at offset `from` of data that are shuffled into `planes` planes, and calls
+/// `changed` with the ranges of the shuffled `data` that change. `shuffled` is scratch memory, at
+/// least as long as `new`.
 fn put_shuffled(
     data: &mut [u8],
     planes: usize,

@@ -62,8 +62,9 @@ impl Patcher<'_> {
         Ok(Patched::Whole(bytes))
     }
 
-    /// Overwrites the data from `start` on with `new` in a chunk of stored streams with checksums of pages; only the changed pages are checked. None
-    /// if the chunk or a touched block is of another kind. The blocks stay stored, even if the new data would compress.
+    /// Overwrites the data from `start` on with `new` in a chunk of stored streams with checksums
+    /// of pages; only the changed pages are checked. None if the chunk or a touched block is of
+    /// another kind. The blocks stay stored, even if the new data would compress.
     pub(super) fn patch_pages(
         &self,
         touched: &[Touched],
@@ -124,7 +125,8 @@ struct StoredPages<'a> {
     chunk: &'a Chunk<'a>,
     /// The target, if the chunk is in a file.
     target: Option<&'a PatchTarget<'a>>,
-    /// If the chunk is in memory: where the data of the first block begin, and the distance from block to block.
+    /// If the chunk is in memory: where the data of the first block begin, and the distance from
+    /// block to block.
     places: (usize, usize),
     front: &'a [u8],
     sums: Checksums<'a>,
@@ -156,7 +158,8 @@ impl<'a> StoredPages<'a> {
         }))
     }
 
-    /// The offset in the chunk of the data of block `nblock`, the `i`th touched one, and the data. None if the block is not stored.
+    /// The offset in the chunk of the data of block `nblock`, the `i`th touched one, and the data.
+    /// None if the block is not stored.
     fn data(&self, i: usize, nblock: usize, bsize: usize) -> Option<(usize, &[u8])> {
         let (place, bytes) = match self.target {
             Some(target) => {
@@ -172,11 +175,13 @@ impl<'a> StoredPages<'a> {
         Some((place, bytes.get(..bsize).filter(|_| is_stored)?))
     }
 
-    /// Updates the checksums `sums` of the pages that change when `new` is written at `begin` in the data of a block. Pages of which a part stays are
-    /// checked first. Returns the number of pages.
+    /// Updates the checksums `sums` of the pages that change when `new` is written at `begin` in
+    /// the data of a block. Pages of which a part stays are checked first. Returns the number of
+    /// pages.
     ///
-    /// The checksum of a partly changed page is computed from its old checksum and the changed bytes. So if a byte of the page was
-    /// damaged after the check, the new checksum does not match the page either.
+    /// The checksum of a partly changed page is computed from its old checksum and the changed
+    /// bytes. So if a byte of the page was damaged after the check, the new checksum does not match
+    /// the page either.
     fn sum_pages(
         &self,
         (nblock, data): (usize, &[u8]),

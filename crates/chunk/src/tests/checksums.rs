@@ -356,7 +356,8 @@ fn of_stored_data_the_pages_that_are_read_or_changed_are_checked() {
     } // Where a block ends the codec tries again, and needs all of it.
 }
 
-/// Sums of pages that change in part are made from those that they had, without reading the rest of the page.
+/// Sums of pages that change in part are made from those that they had, without reading the rest of
+/// the page.
 #[test]
 fn what_is_damaged_after_its_check_gets_no_sum_that_fits() {
     let params = EncodeParams {

@@ -1,4 +1,5 @@
-//! Chunks whose blocks are fetched: they give what chunks in memory give, and fetch no more than that takes.
+//! Chunks whose blocks are fetched: they give what chunks in memory give, and fetch no more than
+//! that takes.
 
 use super::super::Chunk;
 use super::super::checksum::MAGIC;
@@ -92,7 +93,8 @@ fn fetched_blocks_are_the_same_blocks() {
                 let mut out = vec![0xee; data.len()];
                 decompress(&chunk, &mut out, None, &NoHooks, threads(nthreads)).unwrap();
                 assert!(out == data, "{params:?}");
-                // A chunk with a delta may have its first block decoded apart; otherwise every byte is read once.
+                // A chunk with a delta may have its first block decoded apart; otherwise every byte
+                // is read once.
                 let read: usize = store.reads().iter().map(|(_, len)| len).sum();
                 let twice = if dict > 0 { MAGIC.len() } else { 0 };
                 assert_eq!(in_front + dict + read, bytes.len() + twice, "{params:?}");
@@ -211,7 +213,8 @@ fn blocks_that_share_bytes_are_found() {
     let data = data(12_288);
     let mut bytes = compressed(&LZ4_SHUFFLED, ChunkInput::Buffer(&data), 20_000, &Serial);
     let header = ChunkHeader::parse(&bytes).unwrap();
-    // The third block becomes the last two streams of the first one and the first two of the second.
+    // The third block becomes the last two streams of the first one and the first two of the
+    // second.
     let first = i32_at(&bytes, 32) as usize;
     let skip = |at: usize| match i32_at(&bytes, at) {
         size @ 0.. => at + 4 + size as usize,

@@ -1,4 +1,5 @@
-//! BloscLZ as in Blosc 1.21. Where its probe predicts a low ratio, it also takes shorter matches, so streams are smaller than those of Blosc 2.
+//! BloscLZ as in Blosc 1.21. Where its probe predicts a low ratio, it also takes shorter matches,
+//! so streams are smaller than those of Blosc 2.
 
 use super::compress::{Compressor, MAX_HASH_LOG, MIN_DST, MIN_RATIO, MIN_SRC};
 use oxiblosc_base::Result;
@@ -15,7 +16,8 @@ const LONG_SHIFT: usize = 4;
 const HIGH_RATIO: f64 = 4.0;
 
 impl Compressor {
-    /// Like [`Compressor::compress`]. `split` says whether the blocks of the chunk are split into streams.
+    /// Like [`Compressor::compress`]. `split` says whether the blocks of the chunk are split into
+    /// streams.
     pub(crate) fn compress_as_blosc1(
         &mut self,
         split: bool,

@@ -1,6 +1,8 @@
-//! The compressor: a greedy parse with one candidate per position, after a probe that gives up on incompressible data.
+//! The compressor: a greedy parse with one candidate per position, after a probe that gives up on
+//! incompressible data.
 //!
-//! It takes the same matches as the reference, and its probe gives up on the same data, so the streams are the same bytes. The code is our own.
+//! It takes the same matches as the reference, and its probe gives up on the same data, so the
+//! streams are the same bytes. The code is our own.
 
 use core::hint::select_unpredictable;
 
@@ -19,10 +21,12 @@ const SLOTS: usize = 1 << MAX_HASH_LOG;
 pub(super) const MIN_SRC: usize = 16;
 /// With a shorter destination nothing is compressed.
 pub(super) const MIN_DST: usize = 66;
-/// No match starts within this many bytes of the end. So eight bytes can be loaded at every position that is tried.
+/// No match starts within this many bytes of the end. So eight bytes can be loaded at every
+/// position that is tried.
 const TAIL: usize = 12;
-/// The reference writes a length code that is this much less than the length of the match that it found. The decoder adds 2, so two bytes of the
-/// match are written again, and the search goes on two bytes before the end of the match that was found.
+/// The reference writes a length code that is this much less than the length of the match that it
+/// found. The decoder adds 2, so two bytes of the match are written again, and the search goes on
+/// two bytes before the end of the match that was found.
 pub(super) const LENGTH_SHIFT: usize = 4;
 
 /// The length of the shortest match with this length shift.
@@ -30,21 +34,23 @@ const fn min_match(shift: usize) -> usize {
     2 * shift - 1
 }
 
-/// Matches with a length code up to this are not taken at a far distance, which costs two bytes more.
+/// Matches with a length code up to this are not taken at a far distance, which costs two bytes
+/// more.
 const MAX_SHORT_CODE: usize = 5;
 
 /// The compression ratio that the probe must predict, by level. The figures are the reference's.
 pub(super) const MIN_RATIO: [f64; 10] = [0.0, 2.0, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1.0];
 
-/// The longest stream whose hash table is not cleared before. In longer ones the check for stale entries, at each position, takes more time than
-/// clearing the table (measured).
+/// The longest stream whose hash table is not cleared before. In longer ones the check for stale
+/// entries, at each position, takes more time than clearing the table (measured).
 const SHORT_STREAM: usize = 2048;
 /// The same at level 9, which inserts two positions for each match.
 const SHORT_STREAM_INSERT_TWO: usize = 1024;
 /// The same for the sample of the probe.
 const SHORT_SAMPLE: usize = 1024;
 
-/// The compressor's hash tables. Short streams get narrow slots, which leave more of the first-level cache to the data.
+/// The compressor's hash tables. Short streams get narrow slots, which leave more of the
+/// first-level cache to the data.
 #[derive(Default)]
 pub(crate) struct Compressor {
     narrow: Table<u16, SLOTS>,
@@ -52,7 +58,8 @@ pub(crate) struct Compressor {
 }
 
 impl Compressor {
-    /// Compresses `src` into `dst` at level 1..=9. Returns the bytes written, or 0 if they do not fit or the probe gives up.
+    /// Compresses `src` into `dst` at level 1..=9. Returns the bytes written, or 0 if they do not
+    /// fit or the probe gives up.
     pub(crate) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         if src.len() < MIN_SRC || dst.len() < MIN_DST {
             return Ok(0);
@@ -85,8 +92,8 @@ impl Compressor {
         self.write::<LOG, LENGTH_SHIFT, INSERT_TWO>(src, dst)
     }
 
-    /// How many of the `wanted` ratios, which are in ascending order, a probe predicts. It takes the last `1 / divisor` of `src`, but at most
-    /// `1 << LOG` bytes.
+    /// How many of the `wanted` ratios, which are in ascending order, a probe predicts. It takes
+    /// the last `1 / divisor` of `src`, but at most `1 << LOG` bytes.
     #[inline(always)]
     pub(super) fn reached_ratios<const LOG: u32, const SHIFT: usize, const N: usize>(
         &mut self,
@@ -140,9 +147,11 @@ impl Compressor {
     }
 }
 
-/// A match finder with a table of `1 << LOG` slots. With `REUSED` the table was not cleared: entries below `base` are stale.
+/// A match finder with a table of `1 << LOG` slots. With `REUSED` the table was not cleared:
+/// entries below `base` are stale.
 ///
-/// Invariant: positions are inserted in increasing order, so an entry that is not stale is a position before the next one, or 0.
+/// Invariant: positions are inserted in increasing order, so an entry that is not stale is a
+/// position before the next one, or 0.
 struct Finder<'a, S, const LOG: u32, const SHIFT: usize, const REUSED: bool> {
     slots: &'a mut [S; SLOTS],
     base: usize,
@@ -160,8 +169,9 @@ impl<S: SlotInt, const LOG: u32, const SHIFT: usize, const REUSED: bool>
         self.slots[hash::<LOG>(four)] = S::new(self.base + at);
     }
 
-    /// Finds the first position from `at` on that has a match of `min_match` bytes, and inserts every position that it tries. Returns the position
-    /// and its candidate, or `None` if there is none before `limit`.
+    /// Finds the first position from `at` on that has a match of `min_match` bytes, and inserts
+    /// every position that it tries. Returns the position and its candidate, or `None` if there is
+    /// none before `limit`.
     ///
     /// # Safety
     /// `limit + TAIL <= src.len()`, and all positions that were inserted for `src` lie before `at`.
@@ -173,8 +183,9 @@ impl<S: SlotInt, const LOG: u32, const SHIFT: usize, const REUSED: bool>
             // SAFETY: `at < limit`, so more than `TAIL` (12) bytes lie there (# Safety).
             let here = u64::from_le(unsafe { load(src, at) });
             let slot = &mut self.slots[hash::<LOG>(here as u32)];
-            // An empty slot reads as position 0, and so does a stale entry. That is no false match: if the bytes were those at position 0, they
-            // would have its hash, and the slot would hold position 0 or a later one.
+            // An empty slot reads as position 0, and so does a stale entry. That is no false match:
+            // if the bytes were those at position 0, they would have its hash, and the slot would
+            // hold position 0 or a later one.
             let from = slot.get() as usize;
             let from = if REUSED {
                 position(from, base, at)
@@ -183,7 +194,8 @@ impl<S: SlotInt, const LOG: u32, const SHIFT: usize, const REUSED: bool>
             };
             *slot = S::new(base + at);
             debug_assert!(from < at || from == 0);
-            // SAFETY: `from` is 0, or was inserted before and lies before `at` (invariant), where eight bytes lie.
+            // SAFETY: `from` is 0, or was inserted before and lies before `at` (invariant), where
+            // eight bytes lie.
             let earlier = u64::from_le(unsafe { load(src, from) });
             if (earlier ^ here) & Self::MIN_MATCH_MASK == 0 && at - from < WINDOW && from < at {
                 return Some((hide_from_optimizer(at), from));
@@ -194,8 +206,9 @@ impl<S: SlotInt, const LOG: u32, const SHIFT: usize, const REUSED: bool>
     }
 }
 
-/// Returns `value`, but hides from the optimizer that it is the same. For a search loop the optimizer would compute values such as `at + 7`,
-/// which are needed only once a match is found, in registers of their own and update each of them at every position.
+/// Returns `value`, but hides from the optimizer that it is the same. For a search loop the
+/// optimizer would compute values such as `at + 7`, which are needed only once a match is found, in
+/// registers of their own and update each of them at every position.
 #[inline(always)]
 fn hide_from_optimizer(value: usize) -> usize {
     // Miri runs no assembly.
@@ -211,8 +224,8 @@ fn hide_from_optimizer(value: usize) -> usize {
     hidden
 }
 
-/// The position behind the first byte at which `src[at..]` and `src[from..]` differ, but not behind the last byte of `src`. The first `known`
-/// bytes are known to match.
+/// The position behind the first byte at which `src[at..]` and `src[from..]` differ, but not behind
+/// the last byte of `src`. The first `known` bytes are known to match.
 ///
 /// # Safety
 /// `from < at` and `at + TAIL <= src.len()`.
@@ -231,8 +244,8 @@ unsafe fn match_end(src: &[u8], at: usize, from: usize, known: usize) -> usize {
     (at + match_len(src, at, from, bound, known) + 1).min(bound)
 }
 
-/// The bytes that literals and the match behind them take. `pending` literals before them, in the same run, are counted already. The match is
-/// coded as `coded` bytes.
+/// The bytes that literals and the match behind them take. `pending` literals before them, in the
+/// same run, are counted already. The match is coded as `coded` bytes.
 #[inline(always)]
 fn sequence_cost(literals: usize, pending: usize, coded: usize, distance: usize) -> usize {
     let mut cost = if distance - 1 < FAR { 3 } else { 5 };
@@ -246,8 +259,8 @@ fn sequence_cost(literals: usize, pending: usize, coded: usize, distance: usize)
     cost
 }
 
-/// How many of the `wanted` ratios, which are in ascending order, compressing `sample` would reach. It parses like [`encode`] but only counts
-/// bytes, and returns as soon as the result is certain.
+/// How many of the `wanted` ratios, which are in ascending order, compressing `sample` would reach.
+/// It parses like [`encode`] but only counts bytes, and returns as soon as the result is certain.
 fn probe<const LOG: u32, const SHIFT: usize, const REUSED: bool, const N: usize>(
     sample: &[u8],
     finder: &mut Finder<'_, u16, LOG, SHIFT, REUSED>,
@@ -265,11 +278,12 @@ fn probe<const LOG: u32, const SHIFT: usize, const REUSED: bool, const N: usize>
     // The first `reached` ratios are certainly reached, those from `missed` on certainly not.
     let (mut reached, mut missed) = (0, N);
     while reached < missed {
-        // From this size on the ratio is missed, whatever follows. A literal costs at least a byte, so it is also missed if no match starts
-        // before `stop`.
+        // From this size on the ratio is missed, whatever follows. A literal costs at least a byte,
+        // so it is also missed if no match starts before `stop`.
         let too_large = (len as f64 / wanted[reached]) as usize + 8;
         let stop = anchor + too_large.saturating_sub(cost);
-        // SAFETY: `limit` lies `TAIL` bytes before the end, and all inserted positions lie before `anchor`, which is two behind the last one.
+        // SAFETY: `limit` lies `TAIL` bytes before the end, and all inserted positions lie before
+        // `anchor`, which is two behind the last one.
         let Some((at, from)) = (unsafe { finder.next(sample, anchor, stop.min(limit)) }) else {
             if stop < limit {
                 return reached;
@@ -320,7 +334,8 @@ fn encode<
     let mut anchor = 0;
     finder.insert(read4(src, 0), 0);
     let mut start = 4;
-    // SAFETY: `limit` lies `TAIL` bytes before the end, and all inserted positions lie before `start`.
+    // SAFETY: `limit` lies `TAIL` bytes before the end, and all inserted positions lie before
+    // `start`.
     while let Some((at, from)) = unsafe { finder.next(src, start, limit) } {
         // SAFETY: `next` returns `at < limit`, and a candidate before it.
         let coded = unsafe { match_end(src, at, from, min_match(SHIFT)) } - SHIFT - at;
@@ -334,7 +349,8 @@ fn encode<
         let here = read4(src, next);
         finder.insert(here, next);
         if INSERT_TWO {
-            // The reference hashes three bytes and a zero here, so the position is only found from a position with a zero as the fourth byte.
+            // The reference hashes three bytes and a zero here, so the position is only found from
+            // a position with a zero as the fourth byte.
             finder.insert(here >> 8, next + 1);
         }
         anchor = next + 2;
@@ -346,7 +362,8 @@ fn encode<
     Some(out)
 }
 
-/// The largest size of a sequence that is written in one step: literals, and a match that takes three bytes.
+/// The largest size of a sequence that is written in one step: literals, and a match that takes
+/// three bytes.
 const SHORT_SEQUENCE: usize = MAX_LITERALS + 3;
 
 /// Writes `src[from..to]` as literals, and a match, at `dst[out..]`. Returns the end of the output.
@@ -366,8 +383,8 @@ fn put_sequence(
         && let Some(bytes) = array_at::<MAX_LITERALS>(src, from)
         && let Some(room) = array_at_mut::<{ SHORT_SEQUENCE + 2 }>(dst, out)
     {
-        // Copies of fixed size are faster. The bytes that they write in excess are overwritten later. Without literals the match overwrites the
-        // control byte.
+        // Copies of fixed size are faster. The bytes that they write in excess are overwritten
+        // later. Without literals the match overwrites the control byte.
         room[0] = (literals as u8).wrapping_sub(1);
         room[1..=MAX_LITERALS].copy_from_slice(bytes);
         let start = literals + usize::from(literals > 0);
@@ -405,8 +422,8 @@ fn put_literals(
     if n == 0 {
         return Some(out);
     }
-    // A packet of the largest size is copied if both buffers have room for it: a copy of fixed size is faster, and the bytes that it writes in
-    // excess are overwritten later.
+    // A packet of the largest size is copied if both buffers have room for it: a copy of fixed size
+    // is faster, and the bytes that it writes in excess are overwritten later.
     if let (Some(packet), Some(bytes)) = (
         dst.get_mut(out..)
             .and_then(|t| t.first_chunk_mut::<{ MAX_LITERALS + 1 }>()),

@@ -1,5 +1,5 @@
-//! The decompressor. It copies in fixed steps, without a check for each, where it may read and write past the end of a packet. Near the ends of
-//! the buffers it copies exactly.
+//! The decompressor. It copies in fixed steps, without a check for each, where it may read and
+//! write past the end of a packet. Near the ends of the buffers it copies exactly.
 
 use core::hint::cold_path;
 
@@ -9,12 +9,14 @@ use crate::unaligned::{Bytes16, load};
 use crate::unchecked::{MATCH_OVERRUN, UncheckedDst};
 use oxiblosc_base::{Error, Result};
 
-/// The most bytes that the fast loop reads for a match behind its control byte: an extra byte of the length, the low byte of the distance, a far
-/// distance, and the next control byte.
+/// The most bytes that the fast loop reads for a match behind its control byte: an extra byte of
+/// the length, the low byte of the distance, a far distance, and the next control byte.
 const MATCH_MARGIN: usize = 5;
-/// The most bytes that a round of the fast loop reads: the longest run of literals, the control byte behind it, and a match.
+/// The most bytes that a round of the fast loop reads: the longest run of literals, the control
+/// byte behind it, and a match.
 const SRC_MARGIN: usize = MAX_LITERALS + 1 + MATCH_MARGIN;
-/// The most bytes that a round of the fast loop writes without another check: literals, and a match of up to eight bytes.
+/// The most bytes that a round of the fast loop writes without another check: literals, and a match
+/// of up to eight bytes.
 const DST_MARGIN: usize = MAX_LITERALS + 8;
 /// The length code that is followed by extra length bytes.
 const MAX_LENGTH_CODE: u8 = 7;
@@ -29,7 +31,8 @@ pub(crate) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
     let mut out = 0;
     loop {
         (control, at, out) = decode_fast(src, dst, (control, at, out));
-        // Decode one packet with every check: the fast loop stops at unusual packets and near both ends.
+        // Decode one packet with every check: the fast loop stops at unusual packets and near both
+        // ends.
         if control < 32 {
             let n = usize::from(control) + 1;
             let from = src.get(at..at + n).ok_or(Error::DATA)?;
@@ -72,7 +75,8 @@ pub(crate) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize> {
     }
 }
 
-/// The distance in a control byte and the byte after it, counted from 1. `FAR + 1` means that two more bytes follow.
+/// The distance in a control byte and the byte after it, counted from 1. `FAR + 1` means that two
+/// more bytes follow.
 #[inline(always)]
 fn near_distance(control: u8, low: u8) -> usize {
     (usize::from(control & 31) << 8 | usize::from(low)) + 1
@@ -81,15 +85,18 @@ fn near_distance(control: u8, low: u8) -> usize {
 /// Where a packet begins: its control byte, the position behind that, and the length of the output.
 type PacketStart = (u8, usize, usize);
 
-/// Decodes packets until one is unusual (a length with several extra bytes, a distance that is too far) or near the end of `src` or `dst`. Takes
-/// and returns where the next packet begins.
+/// Decodes packets until one is unusual (a length with several extra bytes, a distance that is too
+/// far) or near the end of `src` or `dst`. Takes and returns where the next packet begins.
 ///
 /// # Why no input makes the unchecked accesses go out of bounds
-/// A round of the loop begins with `SRC_MARGIN` bytes of `src` at `at`, and `DST_MARGIN` bytes of `dst` at `out`. It decodes at most one run of
-/// literals, which takes up to `MAX_LITERALS + 1` bytes of `src` and `MAX_LITERALS` of `dst`, and then one match. `MATCH_MARGIN` bytes of `src`
-/// are left for the match, which is what it reads at most, and 8 bytes of `dst`, which is what a match without an extra length byte writes. A
-/// match with a length byte is checked with `MATCH_OVERRUN`. For every match the loop checks that its source lies in the data
-/// (`distance <= out`). Debug builds (the tests and the fuzz targets) assert every access, in [`load`] and [`UncheckedDst`].
+/// A round of the loop begins with `SRC_MARGIN` bytes of `src` at `at`, and `DST_MARGIN` bytes of
+/// `dst` at `out`. It decodes at most one run of literals, which takes up to `MAX_LITERALS + 1`
+/// bytes of `src` and `MAX_LITERALS` of `dst`, and then one match. `MATCH_MARGIN` bytes of `src`
+/// are left for the match, which is what it reads at most, and 8 bytes of `dst`, which is what a
+/// match without an extra length byte writes. A match with a length byte is checked with
+/// `MATCH_OVERRUN`. For every match the loop checks that its source lies in the data (`distance <=
+/// out`). Debug builds (the tests and the fuzz targets) assert every access, in [`load`] and
+/// [`UncheckedDst`].
 #[inline(always)]
 fn decode_fast(
     src: &[u8],
@@ -113,7 +120,8 @@ fn decode_fast(
         }
         // Literals took at most 33 bytes of `src` and 32 of `dst`.
         let next = if control >> 5 != MAX_LENGTH_CODE {
-            // SAFETY: at `at` lie `SRC_MARGIN - 33` (`MATCH_MARGIN`) bytes, at `out` `DST_MARGIN - 32` (8).
+            // SAFETY: at `at` lie `SRC_MARGIN - 33` (`MATCH_MARGIN`) bytes, at `out` `DST_MARGIN -
+            // 32` (8).
             unsafe { short_match(src, &mut dst, (control, at, out)) }
         } else {
             // SAFETY: as above.
@@ -128,7 +136,8 @@ fn decode_fast(
 /// Copies the literals of a packet. Returns where the next packet begins.
 ///
 /// # Safety
-/// `control < 32`, `SRC_MARGIN` bytes of `src` lie at `at`, and `DST_MARGIN` bytes of `dst` at `out`.
+/// `control < 32`, `SRC_MARGIN` bytes of `src` lie at `at`, and `DST_MARGIN` bytes of `dst` at
+/// `out`.
 #[inline(always)]
 unsafe fn literals(
     src: &[u8],
@@ -146,10 +155,12 @@ unsafe fn literals(
     (unsafe { load(src, at + n) }, at + n + 1, out + n)
 }
 
-/// Copies a match of at most eight bytes. Returns where the next packet begins, or none if the match begins before the data.
+/// Copies a match of at most eight bytes. Returns where the next packet begins, or none if the
+/// match begins before the data.
 ///
 /// # Safety
-/// `control` is that of such a match, `MATCH_MARGIN` bytes of `src` lie at `at`, and eight bytes of `dst` at `out`.
+/// `control` is that of such a match, `MATCH_MARGIN` bytes of `src` lie at `at`, and eight bytes of
+/// `dst` at `out`.
 #[inline(always)]
 unsafe fn short_match(
     src: &[u8],
@@ -173,7 +184,8 @@ unsafe fn short_match(
     Some((next, at, out + usize::from(control >> 5) + 2))
 }
 
-/// Copies a match with one extra length byte. Returns where the next packet begins, or none if the match is unusual or near the end of `dst`.
+/// Copies a match with one extra length byte. Returns where the next packet begins, or none if the
+/// match is unusual or near the end of `dst`.
 ///
 /// # Safety
 /// `control` is that of such a match, and `MATCH_MARGIN` bytes of `src` lie at `at`.
@@ -194,13 +206,15 @@ unsafe fn long_match(
     if extra == 255 || distance > out || out + len + MATCH_OVERRUN > dst.len() {
         return None;
     }
-    // SAFETY: the check above says that `distance <= out`, and that `MATCH_OVERRUN` bytes lie behind the match. `near_distance` is at least 1.
+    // SAFETY: the check above says that `distance <= out`, and that `MATCH_OVERRUN` bytes lie
+    // behind the match. `near_distance` is at least 1.
     unsafe { dst.repeat(out, distance, out + len) };
     Some((next, at, out + len))
 }
 
-/// Reads the rest of a far distance. `near` is the distance of the first byte, `second` the byte behind that, and `at` the position behind
-/// `second`. Returns the distance, and the next packet's control byte and the position behind it.
+/// Reads the rest of a far distance. `near` is the distance of the first byte, `second` the byte
+/// behind that, and `at` the position behind `second`. Returns the distance, and the next packet's
+/// control byte and the position behind it.
 ///
 /// # Safety
 /// Two bytes of `src` lie at `at`.

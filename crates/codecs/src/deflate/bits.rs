@@ -26,7 +26,8 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// The number of bytes written. Call [`align`](Self::align) before, so that no bits are missing.
+    /// The number of bytes written. Call [`align`](Self::align) before, so that no bits are
+    /// missing.
     pub(super) fn written(&self) -> usize {
         self.at
     }
@@ -36,8 +37,8 @@ impl<'a> BitWriter<'a> {
         self.bit_count
     }
 
-    /// Appends `count` bits. Higher bits of `bits` must be 0. At most [`MAX_PUT`] bits may be appended between calls of
-    /// [`flush`](Self::flush).
+    /// Appends `count` bits. Higher bits of `bits` must be 0. At most [`MAX_PUT`] bits may be
+    /// appended between calls of [`flush`](Self::flush).
     #[inline(always)]
     pub(super) fn put(&mut self, bits: u64, count: u32) {
         self.bit_buffer |= bits << self.bit_count;
@@ -63,8 +64,8 @@ impl<'a> BitWriter<'a> {
         Some(())
     }
 
-    /// Lets a function write to a local copy of this writer, which the compiler can keep in registers. If it fails, this writer is left
-    /// without a destination.
+    /// Lets a function write to a local copy of this writer, which the compiler can keep in
+    /// registers. If it fails, this writer is left without a destination.
     pub(super) fn with_local(&mut self, write: impl FnOnce(Self) -> Option<Self>) -> Option<()> {
         let bits = core::mem::replace(self, BitWriter::new(&mut []));
         *self = write(bits)?;

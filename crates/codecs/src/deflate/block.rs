@@ -1,5 +1,5 @@
-//! Blocks: collects the symbols of a block, and writes it as the type that is shortest (RFC 1951, 3.2.3 to 3.2.7). The names are zlib's or the
-//! RFC's.
+//! Blocks: collects the symbols of a block, and writes it as the type that is shortest (RFC
+//! 1951, 3.2.3 to 3.2.7). The names are zlib's or the RFC's.
 
 use super::bits::BitWriter;
 use super::code::{ALPHABET, HuffmanCode, MAX_BITS, lengths};
@@ -18,10 +18,11 @@ pub(super) const MAX_SYMBOLS: usize = 1 << 14;
 /// The most bytes of a stored block.
 const MAX_STORED: usize = 0xFFFF;
 
-/// If the header is this part of a block with dynamic codes, shorter codes are tried: they have fewer different lengths, so their header is
-/// shorter.
+/// If the header is this part of a block with dynamic codes, shorter codes are tried: they have
+/// fewer different lengths, so their header is shorter.
 const LARGE_HEADER: usize = 10;
-/// The highest limit of the shorter codes, enough for a whole alphabet. With fewer symbols the limit is lower.
+/// The highest limit of the shorter codes, enough for a whole alphabet. With fewer symbols the
+/// limit is lower.
 const SHORT_CODE: usize = 9;
 
 /// The type of a block.
@@ -103,7 +104,8 @@ impl Block {
         bytes: &[u8],
         last: bool,
     ) -> Option<()> {
-        // Alternate bytes are counted in two tables, because loading a count that was just stored stalls.
+        // Alternate bytes are counted in two tables, because loading a count that was just stored
+        // stalls.
         let mut odd = [0; END_BLOCK];
         let (pairs, rest) = bytes.as_chunks::<2>();
         for pair in pairs {
@@ -119,8 +121,8 @@ impl Block {
         self.write_shortest(bits, None, bytes, last)
     }
 
-    /// Writes the first `symbols` symbols, which encode `bytes`, as the type of block that is shortest, and resets the frequencies for the
-    /// next block. `None` if it does not fit.
+    /// Writes the first `symbols` symbols, which encode `bytes`, as the type of block that is
+    /// shortest, and resets the frequencies for the next block. `None` if it does not fit.
     pub(super) fn write(
         &mut self,
         bits: &mut BitWriter,
@@ -222,8 +224,8 @@ struct DynamicCodes {
 }
 
 impl DynamicCodes {
-    /// The Huffman codes, or shorter ones if they and their header take fewer bits. Not inlined, so that its stack frame does not add to that of
-    /// the caller.
+    /// The Huffman codes, or shorter ones if they and their header take fewer bits. Not inlined, so
+    /// that its stack frame does not add to that of the caller.
     #[inline(never)]
     fn new(frequencies: &Frequencies) -> Self {
         let mut distances = [0; DISTANCE_CODES + 2];

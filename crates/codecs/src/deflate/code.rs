@@ -1,11 +1,13 @@
 //! Canonical Huffman codes of limited length (RFC 1951, 3.2.2).
 
-/// The size of the largest alphabet: bytes, the end of a block, lengths, and two symbols that do not occur.
+/// The size of the largest alphabet: bytes, the end of a block, lengths, and two symbols that do
+/// not occur.
 pub(super) const ALPHABET: usize = 288;
 /// The length of the longest code in bits.
 pub(super) const MAX_BITS: usize = 15;
 
-/// Computes the length of each symbol's code, as [`HuffmanCode::lengths`] does. The alphabet has at most `N` symbols.
+/// Computes the length of each symbol's code, as [`HuffmanCode::lengths`] does. The alphabet has at
+/// most `N` symbols.
 pub(super) fn lengths<const N: usize>(frequencies: &[u32], limit: usize, lengths: &mut [u8]) {
     HuffmanCode::<N>::new(frequencies).lengths(limit, lengths);
 }
@@ -67,8 +69,9 @@ impl<const N: usize> HuffmanCode<N> {
         self.len
     }
 
-    /// The length of each symbol's code: 0 if it does not occur, else at most `limit` bits, which must be enough for all symbols. At least two
-    /// symbols get a code, since some decoders reject an incomplete code.
+    /// The length of each symbol's code: 0 if it does not occur, else at most `limit` bits, which
+    /// must be enough for all symbols. At least two symbols get a code, since some decoders reject
+    /// an incomplete code.
     pub(super) fn lengths(&self, limit: usize, lengths: &mut [u8]) {
         lengths.fill(0);
         if self.len < 2 {
@@ -89,10 +92,11 @@ impl<const N: usize> HuffmanCode<N> {
     }
 }
 
-/// How many codes of each length the Huffman code has. There must be at least two `leaves`, sorted by frequency.
+/// How many codes of each length the Huffman code has. There must be at least two `leaves`, sorted
+/// by frequency.
 ///
-/// This is van Leeuwen's method: since the leaves are sorted, inner nodes are created in the order of their frequency, so two queues replace
-/// the heap.
+/// This is van Leeuwen's method: since the leaves are sorted, inner nodes are created in the order
+/// of their frequency, so two queues replace the heap.
 fn length_counts<const N: usize>(leaves: &[u32]) -> [u32; N] {
     let n = leaves.len();
     let mut frequency = [0u32; N];
@@ -114,7 +118,8 @@ fn length_counts<const N: usize>(leaves: &[u32]) -> [u32; N] {
             }
         }
     }
-    // The last node is the root. A parent's index is higher than those of its children, so in descending order its depth is known first.
+    // The last node is the root. A parent's index is higher than those of its children, so in
+    // descending order its depth is known first.
     let mut depth = [0u16; N];
     for node in (0..n - 2).rev() {
         depth[node] = depth[usize::from(parent[node])] + 1;
@@ -156,7 +161,8 @@ fn limit_lengths(counts: &mut [u32], limit: usize) {
     }
 }
 
-/// The canonical codes of these lengths. The first bit of each code is its lowest, which is written first.
+/// The canonical codes of these lengths. The first bit of each code is its lowest, which is written
+/// first.
 pub(super) fn codes(lengths: &[u8]) -> [u16; ALPHABET] {
     let mut counts = [0u16; MAX_BITS + 1];
     for &len in lengths {
@@ -182,7 +188,8 @@ pub(super) fn codes(lengths: &[u8]) -> [u16; ALPHABET] {
 mod tests {
     use super::*;
 
-    /// The size of the optimal code, by Huffman's algorithm: join the two lightest until one is left.
+    /// The size of the optimal code, by Huffman's algorithm: join the two lightest until one is
+    /// left.
     fn least_bits(frequencies: &[u32]) -> u64 {
         let mut weights: Vec<u64> = frequencies.iter().map(|n| u64::from(*n)).collect();
         weights.retain(|n| *n > 0);

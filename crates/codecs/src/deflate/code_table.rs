@@ -10,10 +10,12 @@ use super::symbols::{
     distance_extra_bits, length_code, match_symbol,
 };
 
-// An entry for a literal or length holds the bits to write (code and extra bits), and above `LITERAL_LEN_SHIFT` their number.
+// An entry for a literal or length holds the bits to write (code and extra bits), and above
+// `LITERAL_LEN_SHIFT` their number.
 const LITERAL_LEN_SHIFT: u32 = 24;
-// An entry for a distance code holds, from the lowest bit on: the code, a mask that selects the extra bits from the distance, the length of the
-// code, and the length of code and extra bits together.
+// An entry for a distance code holds, from the lowest bit on: the code, a mask that selects the
+// extra bits from the distance, the length of the code, and the length of code and extra bits
+// together.
 const EXTRA_MASK_SHIFT: u32 = 16;
 const CODE_LEN_SHIFT: u32 = 32;
 const TOTAL_LEN_SHIFT: u32 = 40;

@@ -1,9 +1,9 @@
-//! The match finder: hash chains, as in zlib. `head` holds the last position with each hash, and `prev` links each position to the previous
-//! one with the same hash.
+//! The match finder: hash chains, as in zlib. `head` holds the last position with each hash, and
+//! `prev` links each position to the previous one with the same hash.
 //!
-//! The chains and their names are zlib's. Switching to the chain of a later part of the match, where that chain has fewer candidates
-//! ([`MatchFinder::longer_match`]), is Konstantin Nosov's idea (<https://github.com/gildor2/fast_zlib>), which zlib-ng uses too. The code
-//! is our own.
+//! The chains and their names are zlib's. Switching to the chain of a later part of the match,
+//! where that chain has fewer candidates ([`MatchFinder::longer_match`]), is Konstantin Nosov's
+//! idea (<https://github.com/gildor2/fast_zlib>), which zlib-ng uses too. The code is our own.
 
 use core::hint::{cold_path, select_unpredictable};
 
@@ -15,7 +15,8 @@ use crate::copy::match_len;
 use crate::hash_table::KNUTH_MULTIPLIER;
 use crate::unaligned::{first_mismatch, load};
 
-/// How many candidates are tried whose distance is shorter than the match, so that the match overlaps itself.
+/// How many candidates are tried whose distance is shorter than the match, so that the match
+/// overlaps itself.
 const MAX_OVERLAPPING: u32 = 4;
 /// How many bytes are hashed.
 pub(super) const HASH_BYTES: usize = 4;
@@ -28,12 +29,15 @@ pub(super) struct SearchLimits {
     pub nice_length: usize,
 }
 
-/// The match finder of one stream. It is a local value with all that changes with every byte, so that the compiler keeps it in registers.
+/// The match finder of one stream. It is a local value with all that changes with every byte, so
+/// that the compiler keeps it in registers.
 ///
-/// With `SKIP`, its methods keep the [`Skips`] up to date and use them. [`fill_skips`](Self::fill_skips) must have returned true, and every
-/// position since then must have been inserted with `SKIP`.
+/// With `SKIP`, its methods keep the [`Skips`] up to date and use them.
+/// [`fill_skips`](Self::fill_skips) must have returned true, and every position since then must
+/// have been inserted with `SKIP`.
 ///
-/// Invariant: positions are inserted in increasing order, so a position in the tables is not greater than the one that is searched for.
+/// Invariant: positions are inserted in increasing order, so a position in the tables is not
+/// greater than the one that is searched for.
 pub(super) struct MatchFinder<'a> {
     pub(super) src: &'a [u8],
     pub(super) head: &'a mut [u16; 1 << MAX_HASH_BITS],
@@ -46,8 +50,9 @@ pub(super) struct MatchFinder<'a> {
     pub(super) tried: u32,
 }
 
-/// The length of the match between `at` and `from`, at most `max_len`, whose first `HASH_BYTES` bytes are known to match. It returns what
-/// [`match_len`] does, but has no branch on lengths up to 36 bytes, since these are unpredictable.
+/// The length of the match between `at` and `from`, at most `max_len`, whose first `HASH_BYTES`
+/// bytes are known to match. It returns what [`match_len`] does, but has no branch on lengths up to
+/// 36 bytes, since these are unpredictable.
 ///
 /// # Safety
 /// `from < at`.
@@ -106,8 +111,8 @@ impl MatchFinder<'_> {
         self.skips.fill(self.prev, at - self.base)
     }
 
-    /// Inserts a position, with `MATCH3` also into the table of three bytes. Returns the head that its chain had before, and the match of
-    /// three bytes.
+    /// Inserts a position, with `MATCH3` also into the table of three bytes. Returns the head that
+    /// its chain had before, and the match of three bytes.
     ///
     /// # Safety
     /// `at + HASH_BYTES <= src.len()`.
@@ -133,7 +138,8 @@ impl MatchFinder<'_> {
         (head.into(), match3)
     }
 
-    /// Inserts the positions `from..to` at which `HASH_BYTES` bytes lie. Returns the first position that is not inserted.
+    /// Inserts the positions `from..to` at which `HASH_BYTES` bytes lie. Returns the first position
+    /// that is not inserted.
     #[inline(always)]
     pub(super) fn insert_all<const MATCH3: bool, const SKIP: bool>(
         &mut self,
@@ -145,8 +151,8 @@ impl MatchFinder<'_> {
         while at < to {
             self.slide_if_needed::<SKIP>(at);
             let to = to.min(at + MAX_MATCH);
-            // A loop with two exits is not unrolled. Since most matches are short, unrolling costs more than it saves, except with `MATCH3`, where
-            // an insertion takes longer.
+            // A loop with two exits is not unrolled. Since most matches are short, unrolling costs
+            // more than it saves, except with `MATCH3`, where an insertion takes longer.
             while at < to && (MATCH3 || at.wrapping_sub(self.base) <= MAX_POSITION) {
                 // SAFETY: `at < to`, and `to + HASH_BYTES - 1` is at most the length of `src`.
                 unsafe { self.insert::<MATCH3, SKIP>(at) };
@@ -162,8 +168,8 @@ impl MatchFinder<'_> {
         (four.wrapping_mul(KNUTH_MULTIPLIER) >> self.shift) as usize % (1 << MAX_HASH_BITS)
     }
 
-    /// The match with the last position of the same hash, of at most `max_len` bytes. It inserts `at` into `head`, but not into the chains, so
-    /// all of a stream must be searched in this way.
+    /// The match with the last position of the same hash, of at most `max_len` bytes. It inserts
+    /// `at` into `head`, but not into the chains, so all of a stream must be searched in this way.
     ///
     /// # Safety
     /// `HASH_BYTES <= max_len <= src.len() - at`.
@@ -178,9 +184,11 @@ impl MatchFinder<'_> {
         let distance = pos.wrapping_sub(head.into());
         // A position of an earlier stream has a distance greater than `at`.
         let in_window = distance.wrapping_sub(1) < at.min(MAX_DISTANCE);
-        // Whether it is in the window is unpredictable, so there is no branch. If not, `at` is compared with itself and the result ignored.
+        // Whether it is in the window is unpredictable, so there is no branch. If not, `at` is
+        // compared with itself and the result ignored.
         let from = at - select_unpredictable(in_window, distance, 0);
-        // SAFETY: `from <= at`, where four bytes lie (# Safety). It is not negative, since `distance <= at` in the window.
+        // SAFETY: `from <= at`, where four bytes lie (# Safety). It is not negative, since
+        // `distance <= at` in the window.
         let xor = unsafe { load::<u32>(self.src, from) } ^ four;
         if xor | u32::from(!in_window) != 0 {
             return Match::default();
@@ -191,7 +199,8 @@ impl MatchFinder<'_> {
         }
     }
 
-    /// The longest match at `at` on the chain that begins at `candidate`, of at most `max_len` bytes.
+    /// The longest match at `at` on the chain that begins at `candidate`, of at most `max_len`
+    /// bytes.
     ///
     /// # Safety
     /// `HASH_BYTES <= max_len <= src.len() - at`.
@@ -217,7 +226,8 @@ impl MatchFinder<'_> {
         };
         let mut chain_length = limits.max_chain;
         while let Some(distance) = {
-            // SAFETY: `limit` is 0 or less than `pos`. `best_len` is less than `max_len`, and `max_len` bytes lie at `at` (# Safety).
+            // SAFETY: `limit` is 0 or less than `pos`. `best_len` is less than `max_len`, and
+            // `max_len` bytes lie at `at` (# Safety).
             unsafe { self.next_candidate::<SKIP>(&mut chain, at, limit, &mut chain_length) }
         } {
             let len = match_len(self.src, at, at - distance, at + max_len, HASH_BYTES);
@@ -233,8 +243,8 @@ impl MatchFinder<'_> {
         best
     }
 
-    /// A match at `at` that is better than `known`, of at most `max_len` bytes, on the chain that begins at `candidate` or on one that
-    /// [`rarer_chain`](Self::rarer_chain) finds.
+    /// A match at `at` that is better than `known`, of at most `max_len` bytes, on the chain that
+    /// begins at `candidate` or on one that [`rarer_chain`](Self::rarer_chain) finds.
     ///
     /// # Safety
     /// `HASH_BYTES <= max_len <= src.len() - at`.
@@ -265,8 +275,9 @@ impl MatchFinder<'_> {
         let mut to_beat = known;
         let mut chain_length = limits.max_chain;
         let mut overlapping = MAX_OVERLAPPING;
-        // The distance up to which this chain is followed. Once there is a match to beat, a rarer chain is better, except for distances
-        // shorter than that match: their candidates are not on the rarer chain, since the end of such a match is not inserted yet.
+        // The distance up to which this chain is followed. Once there is a match to beat, a rarer
+        // chain is better, except for distances shorter than that match: their candidates are not
+        // on the rarer chain, since the end of such a match is not inserted yet.
         let mut reach = match known.len < HASH_BYTES {
             true => limit,
             false => limit.min(known.len - 3),
@@ -279,8 +290,9 @@ impl MatchFinder<'_> {
                 chain_length
             };
             let mut left = budget;
-            // SAFETY: `reach <= limit`, which is 0 or less than `pos`. `best_len` is less than `max_len`, since the loop ends at a match of that length, and
-            // `rarer_chain` keeps it so; `max_len` bytes lie at `at` (# Safety).
+            // SAFETY: `reach <= limit`, which is 0 or less than `pos`. `best_len` is less than
+            // `max_len`, since the loop ends at a match of that length, and `rarer_chain` keeps it
+            // so; `max_len` bytes lie at `at` (# Safety).
             let found = unsafe { self.next_candidate::<SKIP>(&mut chain, at, reach, &mut left) };
             chain_length -= budget - left;
             if nearby {
@@ -307,8 +319,8 @@ impl MatchFinder<'_> {
             } else if chain_length == 0 || !nearby || chain.distance(pos).wrapping_sub(1) >= limit {
                 break;
             } else {
-                // SAFETY: `max_len` bytes lie at `at` (# Safety). `nearby` says that `reach < limit`, which it is only where `to_beat` has
-                // `HASH_BYTES` bytes or more.
+                // SAFETY: `max_len` bytes lie at `at` (# Safety). `nearby` says that `reach <
+                // limit`, which it is only where `to_beat` has `HASH_BYTES` bytes or more.
                 match unsafe { self.rarer_chain(chain, to_beat, (at, max_len, limit)) } {
                     Some(rarer) => chain = rarer,
                     None => break,
@@ -320,9 +332,10 @@ impl MatchFinder<'_> {
         best
     }
 
-    /// Follows a chain to the next candidate that matches in the first bytes and in the last ones up to `best_len`, so that its match is
-    /// probably longer. Tries at most `budget` candidates, which are subtracted from it, at distances up to `reach`. Returns the distance, which
-    /// is not 0.
+    /// Follows a chain to the next candidate that matches in the first bytes and in the last ones
+    /// up to `best_len`, so that its match is probably longer. Tries at most `budget` candidates,
+    /// which are subtracted from it, at distances up to `reach`. Returns the distance, which is
+    /// not 0.
     ///
     /// # Safety
     /// `reach` is 0 or less than `at - base`, and `HASH_BYTES - 1 <= best_len < src.len() - at`.
@@ -347,7 +360,8 @@ impl MatchFinder<'_> {
     /// [`next_candidate`](Self::next_candidate), which compares integers of type `T`.
     ///
     /// # Safety
-    /// `reach` is 0 or less than `at - base`, and `size_of::<T>() <= best_len + 1 <= src.len() - at`.
+    /// `reach` is 0 or less than `at - base`, and `size_of::<T>() <= best_len + 1 <= src.len() -
+    /// at`.
     #[inline(always)]
     unsafe fn next_candidate_by<T: Copy + PartialEq, const SKIP: bool>(
         &self,
@@ -363,8 +377,9 @@ impl MatchFinder<'_> {
         let last = chain.best_len + 1 - size_of::<T>();
         // SAFETY: `best_len + 1` bytes lie at `at` (# Safety), and both loads end there at most.
         let (start, end) = unsafe { (load::<T>(src, at), load::<T>(src, at + last)) };
-        // The loop takes most of the time at the higher levels, so all that does not change is added up before it: the match of a candidate is
-        // `target - candidate` bytes back, and its bytes lie `candidate` bytes behind these addresses.
+        // The loop takes most of the time at the higher levels, so all that does not change is
+        // added up before it: the match of a candidate is `target - candidate` bytes back, and its
+        // bytes lie `candidate` bytes behind these addresses.
         let target = pos + chain.offset;
         let starts = src.as_ptr().wrapping_add(at).wrapping_sub(target);
         let ends = starts.wrapping_add(last);
@@ -389,8 +404,9 @@ impl MatchFinder<'_> {
                 false => (linked, 0),
             };
             debug_assert!(target - this <= at);
-            // SAFETY: the condition of the loop says that the distance `target - this` is from 1 to `reach`, and `reach < pos <= at` (# Safety). So the
-            // match begins in `src`, before `at`, and `best_len + 1` bytes lie there, too; any bytes are a valid integer.
+            // SAFETY: the condition of the loop says that the distance `target - this` is from 1 to
+            // `reach`, and `reach < pos <= at` (# Safety). So the match begins in `src`, before
+            // `at`, and `best_len + 1` bytes lie there, too; any bytes are a valid integer.
             let matches = unsafe {
                 ends.wrapping_add(this).cast::<T>().read_unaligned() == end
                     && starts.wrapping_add(this).cast::<T>().read_unaligned() == start
@@ -405,9 +421,11 @@ impl MatchFinder<'_> {
         found
     }
 
-    /// A chain that leads to matches longer than `best` with fewer candidates: the chain of the four bytes at the end of such a match. It
-    /// replaces `chain` if its head is farther back than the next candidate of `chain`. If its head is so far back that a match there must be
-    /// even longer to be better, the chain at the end of that longer match is tried. `None` if the window has no better match.
+    /// A chain that leads to matches longer than `best` with fewer candidates: the chain of the
+    /// four bytes at the end of such a match. It replaces `chain` if its head is farther back than
+    /// the next candidate of `chain`. If its head is so far back that a match there must be even
+    /// longer to be better, the chain at the end of that longer match is tried. `None` if the
+    /// window has no better match.
     ///
     /// # Safety
     /// `best.len >= HASH_BYTES`, and `max_len <= src.len() - at`.
@@ -422,8 +440,9 @@ impl MatchFinder<'_> {
         let mut best_len = best.len;
         while best_len < max_len {
             let offset = best_len - 3;
-            // SAFETY: the load takes the four bytes up to `at + best_len`. `best_len < max_len`, so that many lie at `at` (# Safety), and
-            // `best_len >= HASH_BYTES`, so the offset is not negative.
+            // SAFETY: the load takes the four bytes up to `at + best_len`. `best_len < max_len`, so
+            // that many lie at `at` (# Safety), and `best_len >= HASH_BYTES`, so the offset is not
+            // negative.
             let end = unsafe { load::<u32>(self.src, at + offset) };
             let candidate = usize::from(self.head[self.slot(end)]);
             let distance = (at - self.base + offset).wrapping_sub(candidate);

@@ -32,7 +32,8 @@ impl CodeLengths {
 
 /// The header of a block with dynamic codes. It holds their code lengths, run-length encoded.
 pub(super) struct DynamicHeader {
-    /// The run-length encoded code lengths: a code from 0 to 18 in the low five bits, and its extra bits above.
+    /// The run-length encoded code lengths: a code from 0 to 18 in the low five bits, and its extra
+    /// bits above.
     runs: [u16; LITERAL_CODES + DISTANCE_CODES],
     /// The number of `runs`.
     len: usize,

@@ -10,13 +10,13 @@ pub(super) const QUICK_LEVEL: u8 = 1;
 #[cfg(feature = "blosc1")]
 pub(in super::super) const MATCH3_LEVEL: u8 = 9;
 
-/// The binary logarithm of the number of positions that share a bucket in the table of matches of three bytes, at a level. `None` if the level
-/// does not use the table.
+/// The binary logarithm of the number of positions that share a bucket in the table of matches of
+/// three bytes, at a level. `None` if the level does not use the table.
 pub(super) fn buckets_shift(clevel: u8) -> Option<u32> {
     match clevel {
         ..=8 => None,
-        // With fewer buckets up to half of the matches are lost, which makes random walks 1 % larger, but short streams take up to 5 % less
-        // time.
+        // With fewer buckets up to half of the matches are lost, which makes random walks 1 %
+        // larger, but short streams take up to 5 % less time.
         #[cfg(feature = "blosc1")]
         10..=17 => Some(3),
         _ => Some(1),
@@ -33,12 +33,14 @@ pub(super) struct Config {
 /// Ways to parse.
 #[derive(Clone, Copy)]
 pub(super) enum Strategy {
-    /// Finds the longest match at each position, and the match behind it. If the second can be extended backward over the first, it replaces
-    /// it (zlib-ng's `deflate_medium`). All positions of a match of up to `max_insert` bytes are inserted into the hash chains; of a longer
-    /// match, those at its ends.
+    /// Finds the longest match at each position, and the match behind it. If the second can be
+    /// extended backward over the first, it replaces it (zlib-ng's `deflate_medium`). All positions
+    /// of a match of up to `max_insert` bytes are inserted into the hash chains; of a longer match,
+    /// those at its ends.
     Medium { max_insert: usize },
-    /// Lazy matching (zlib's `deflate_slow`): a match shorter than `max_lazy` is dropped if there is a better one a byte later. If the match
-    /// has `good_length` bytes or more, fewer candidates are tried for the better one.
+    /// Lazy matching (zlib's `deflate_slow`): a match shorter than `max_lazy` is dropped if there
+    /// is a better one a byte later. If the match has `good_length` bytes or more, fewer candidates
+    /// are tried for the better one.
     Lazy { max_lazy: usize, good_length: usize },
     /// [`Self::Lazy`] for matches of all lengths, with matches of three bytes.
     LazyMatch3,
@@ -47,12 +49,15 @@ pub(super) enum Strategy {
     Zlib { max_lazy: usize, good_length: usize },
 }
 
-/// The configuration of a level. Its compression ratio is about that of the same level of zlib, or better.
+/// The configuration of a level. Its compression ratio is about that of the same level of zlib, or
+/// better.
 ///
-/// The figures come from zlib-ng's `configuration_table` and have their names there (`max_chain`, `nice_length`, `max_lazy`,
-/// `good_length`; `max_insert` is 16 times a `max_lazy`). Level 3 and the levels from 6 on search longer than zlib-ng, since masks and
-/// photographs would be up to 3 % larger than zlib-ng's otherwise (`tests/chunks/zlib_sizes.rs`). The strategies are zlib's (lazy) and zlib-ng's
-/// (medium, first written at Intel). Figures and ideas are theirs, the code is our own.
+/// The figures come from zlib-ng's `configuration_table` and have their names there (`max_chain`,
+/// `nice_length`, `max_lazy`, `good_length`; `max_insert` is 16 times a `max_lazy`). Level 3 and
+/// the levels from 6 on search longer than zlib-ng, since masks and photographs would be up to 3 %
+/// larger than zlib-ng's otherwise (`tests/chunks/zlib_sizes.rs`). The strategies are zlib's (lazy)
+/// and zlib-ng's (medium, first written at Intel). Figures and ideas are theirs, the code is our
+/// own.
 pub(super) const fn config(clevel: u8) -> Config {
     let (max_chain, nice_length, strategy) = match clevel {
         ..=2 => (4, 8, medium(16)),
@@ -75,8 +80,8 @@ pub(super) const fn config(clevel: u8) -> Config {
     }
 }
 
-/// The level whose configuration is used for a stream of `len` bytes. In a short stream each match counts more: with shorter searches some
-/// bit planes are up to 7 % larger than zlib-ng's.
+/// The level whose configuration is used for a stream of `len` bytes. In a short stream each match
+/// counts more: with shorter searches some bit planes are up to 7 % larger than zlib-ng's.
 pub(super) fn effort(clevel: u8, len: usize) -> u8 {
     match clevel {
         2 | 4 if len < 16 << 10 => 5,
@@ -95,8 +100,9 @@ const fn lazy(max_lazy: usize, good_length: usize) -> Strategy {
     }
 }
 
-/// The configuration of a level up to 8 of Blosc 1. The figures are zlib's or higher, so that streams are as small as zlib's. Only level 5,
-/// which most programs use, has half of zlib's `max_chain`, which does not make streams larger.
+/// The configuration of a level up to 8 of Blosc 1. The figures are zlib's or higher, so that
+/// streams are as small as zlib's. Only level 5, which most programs use, has half of zlib's
+/// `max_chain`, which does not make streams larger.
 #[cfg(feature = "blosc1")]
 const fn config_of_blosc1(clevel: u8) -> Config {
     let (max_chain, nice_length, max_lazy, good_length) = match clevel {

@@ -1,4 +1,5 @@
-//! Matches of three bytes. The hash chains link positions with the same four bytes; this table has the last positions of each three bytes.
+//! Matches of three bytes. The hash chains link positions with the same four bytes; this table has
+//! the last positions of each three bytes.
 
 use core::hint::select_unpredictable;
 
@@ -6,18 +7,20 @@ use super::window::{MAX_DISTANCE, Match};
 use crate::hash_table::zeros;
 use oxiblosc_base::Result;
 
-/// How many upper bits of the hash select a bucket, for the longest streams. The lowest 16 bits are a tag, which tells the hashes of one
-/// bucket apart.
+/// How many upper bits of the hash select a bucket, for the longest streams. The lowest 16 bits are
+/// a tag, which tells the hashes of one bucket apart.
 const MAX_HASH_BITS: u32 = 14;
 /// How many bits select a bucket for the shortest streams.
 const MIN_HASH_BITS: u32 = 8;
-/// The factor of the hash (Chris Wellons's `lowbias32` has it, too). It spreads the three bytes of random walks and of smooth numbers evenly: with
-/// Knuth's, too many of them share a bucket, and 2 to 8 % of the matches are lost rather than 1 %.
+/// The factor of the hash (Chris Wellons's `lowbias32` has it, too). It spreads the three bytes of
+/// random walks and of smooth numbers evenly: with Knuth's, too many of them share a bucket, and 2
+/// to 8 % of the matches are lost rather than 1 %.
 const MULTIPLIER: u32 = 0x846C_A68B;
 /// The bits of an entry that hold the position; the tag is above them.
 const POSITION_MASK: u32 = 0xFFFF;
 
-/// The last four entries, the newest first. An entry is a position and above it a tag; 0 is no entry.
+/// The last four entries, the newest first. An entry is a position and above it a tag; 0 is no
+/// entry.
 type Bucket = [u32; 4];
 
 /// The memory of the table, reused from stream to stream.
@@ -37,8 +40,9 @@ impl Buckets {
         })
     }
 
-    /// Clears the table for a stream of `len` bytes, with one bucket for each `1 << shift` positions. Without a `shift` the table is not used.
-    /// A short stream has fewer buckets, so that there is less to clear and more of them stay in the cache.
+    /// Clears the table for a stream of `len` bytes, with one bucket for each `1 << shift`
+    /// positions. Without a `shift` the table is not used. A short stream has fewer buckets, so
+    /// that there is less to clear and more of them stay in the cache.
     pub(super) fn start(&mut self, len: usize, shift: Option<u32>) {
         self.bits = shift.map(|shift| {
             let bits = (usize::BITS - len.leading_zeros()).saturating_sub(shift);
@@ -70,11 +74,12 @@ impl Table3<'_> {
             .for_each(|bucket| lower(bucket, less));
     }
 
-    /// Inserts a position whose four bytes are `four`, in little-endian order. Returns the match with the last position that has the same three
-    /// bytes.
+    /// Inserts a position whose four bytes are `four`, in little-endian order. Returns the match
+    /// with the last position that has the same three bytes.
     #[inline(always)]
     pub(super) fn insert(&mut self, pos: usize, four: u32) -> Match {
-        // The multiplier is odd, so the hash is a permutation of the 24-bit numbers: bucket and tag together identify the three bytes.
+        // The multiplier is odd, so the hash is a permutation of the 24-bit numbers: bucket and tag
+        // together identify the three bytes.
         let hash = four.wrapping_mul(MULTIPLIER) & 0xFF_FFFF;
         let pos = pos as u32;
         let candidate = push(
@@ -92,14 +97,16 @@ impl Table3<'_> {
     }
 }
 
-/// Puts an entry in front of a bucket, whose last entry drops out. Returns the position of the newest earlier entry with the same tag, or 0.
+/// Puts an entry in front of a bucket, whose last entry drops out. Returns the position of the
+/// newest earlier entry with the same tag, or 0.
 #[inline(always)]
 fn push(bucket: &mut Bucket, this: u32) -> u32 {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::*;
         let place: *mut __m128i = bucket.as_mut_ptr().cast();
-        // SAFETY: every x86-64 has SSE2. The load takes the 16 bytes of the bucket, and needs no alignment.
+        // SAFETY: every x86-64 has SSE2. The load takes the 16 bytes of the bucket, and needs no
+        // alignment.
         let (earlier, hits) = unsafe {
             let earlier = _mm_loadu_si128(place);
             let other = _mm_srli_epi32::<16>(_mm_xor_si128(earlier, _mm_set1_epi32(this as i32)));
@@ -132,9 +139,11 @@ fn lower(bucket: &mut Bucket, less: u16) {
     {
         use core::arch::x86_64::*;
         let place: *mut __m128i = bucket.as_mut_ptr().cast();
-        // SAFETY: every x86-64 has SSE2. Load and store take the 16 bytes of the bucket, which is borrowed mutably, and need no alignment.
+        // SAFETY: every x86-64 has SSE2. Load and store take the 16 bytes of the bucket, which is
+        // borrowed mutably, and need no alignment.
         unsafe {
-            // In each entry `less` is subtracted from the lower half, which is the position, and 0 from the tag.
+            // In each entry `less` is subtracted from the lower half, which is the position, and 0
+            // from the tag.
             let less = _mm_set1_epi32(less.into());
             _mm_storeu_si128(place, _mm_subs_epu16(_mm_loadu_si128(place), less));
         }

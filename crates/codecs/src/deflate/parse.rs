@@ -9,11 +9,12 @@ use super::symbols::MAX_MATCH;
 use super::window::Match;
 use crate::copy::read4;
 
-/// Matches of three bytes are taken up to this distance (the name is zlib's), and from farther back only where the literals would take more
-/// bits.
+/// Matches of three bytes are taken up to this distance (the name is zlib's), and from farther back
+/// only where the literals would take more bits.
 const TOO_FAR: usize = 4096;
-/// About the number of bits of a match of three bytes from farther back. Some 22 are written. The constant is lower because the counts at the
-/// beginning of a block underestimate the bits of literals: with 21, random walks of bytes are larger than zlib-ng's.
+/// About the number of bits of a match of three bytes from farther back. Some 22 are written. The
+/// constant is lower because the counts at the beginning of a block underestimate the bits of
+/// literals: with 21, random walks of bytes are larger than zlib-ng's.
 const FAR_MATCH_BITS: u32 = 19;
 
 /// Behind so many bytes it is chosen anew whether to search with skips.
@@ -37,8 +38,8 @@ impl Search<'_> {
         self.inserted = self.finder.insert_all::<MATCH3, SKIP>(self.inserted, to);
     }
 
-    /// Inserts `at`. Returns the head of its chain, the largest possible length of a match, and the match of three bytes. `None` if fewer than
-    /// `HASH_BYTES` bytes are left in the stretch.
+    /// Inserts `at`. Returns the head of its chain, the largest possible length of a match, and the
+    /// match of three bytes. `None` if fewer than `HASH_BYTES` bytes are left in the stretch.
     #[inline(always)]
     fn insert<const MATCH3: bool, const SKIP: bool>(
         &mut self,
@@ -61,7 +62,8 @@ impl Search<'_> {
         let Some((candidate, max_len, _)) = self.insert::<false, SKIP>(at) else {
             return Match::default();
         };
-        // SAFETY: `insert` returns a length from `HASH_BYTES` to what is left before `end`, which lies within `src`.
+        // SAFETY: `insert` returns a length from `HASH_BYTES` to what is left before `end`, which
+        // lies within `src`.
         unsafe {
             self.finder
                 .longest_match::<SKIP>((at, candidate), max_len, self.limits)
@@ -76,11 +78,13 @@ impl Search<'_> {
         known: Match,
         limits: SearchLimits,
     ) -> Match {
-        // The match of three bytes is looked up before it is known whether it is needed, so that the processor overlaps this with the search.
+        // The match of three bytes is looked up before it is known whether it is needed, so that
+        // the processor overlaps this with the search.
         let Some((candidate, max_len, match3)) = self.insert::<MATCH3, SKIP>(at) else {
             return Match::default();
         };
-        // SAFETY: `insert` returns a length from `HASH_BYTES` to what is left before `end`, which lies within `src`.
+        // SAFETY: `insert` returns a length from `HASH_BYTES` to what is left before `end`, which
+        // lies within `src`.
         let found = unsafe {
             self.finder
                 .longer_match::<SKIP>((at, candidate), known, max_len, limits)
@@ -92,16 +96,16 @@ impl Search<'_> {
         }
     }
 
-    /// Whether to search with skips behind a part of `len` bytes, which was searched with `skip`: if more candidates were tried than positions
-    /// inserted.
+    /// Whether to search with skips behind a part of `len` bytes, which was searched with `skip`:
+    /// if more candidates were tried than positions inserted.
     #[inline(always)]
     fn choose_skips(&mut self, skip: bool, len: usize) -> bool {
         let tried = core::mem::take(&mut self.finder.tried) as usize;
         tried > len && (skip || self.finder.fill_skips(self.inserted))
     }
 
-    /// How many bytes before `at` match the bytes at `distance` before them, at most `limit`. 0 if fewer than three do, which one comparison
-    /// shows.
+    /// How many bytes before `at` match the bytes at `distance` before them, at most `limit`. 0 if
+    /// fewer than three do, which one comparison shows.
     #[inline(always)]
     fn match_len_backward(&self, at: usize, distance: usize, limit: usize) -> usize {
         let limit = limit.min(at - distance);
@@ -131,7 +135,8 @@ struct BlockBuilder<'a, 'b> {
 }
 
 impl BlockBuilder<'_, '_> {
-    /// Writes the block if it is full; the next one begins at `at`. `None` if it does not fit, here and below.
+    /// Writes the block if it is full; the next one begins at `at`. `None` if it does not fit, here
+    /// and below.
     #[inline(always)]
     fn flush_if_full(&mut self, at: usize) -> Option<()> {
         if self.symbols == MAX_SYMBOLS {
@@ -143,8 +148,8 @@ impl BlockBuilder<'_, '_> {
         Some(())
     }
 
-    /// Whether a match of three bytes at `at` takes more bits than three literals. How many those take is estimated by how often each byte was a
-    /// literal of this block.
+    /// Whether a match of three bytes at `at` takes more bits than three literals. How many those
+    /// take is estimated by how often each byte was a literal of this block.
     #[inline(always)]
     fn is_too_far(&self, at: usize, distance: usize) -> bool {
         if distance <= TOO_FAR {
@@ -172,8 +177,9 @@ impl BlockBuilder<'_, '_> {
 }
 
 impl DeflateStream<'_> {
-    /// [`search`](Self::search) at [`QUICK_LEVEL`]: each position is only compared with the last one of the same hash, the positions of a match
-    /// are not inserted, and the block has fixed codes (zlib-ng's `deflate_quick`). Positions from `from` on are not inserted yet.
+    /// [`search`](Self::search) at [`QUICK_LEVEL`]: each position is only compared with the last
+    /// one of the same hash, the positions of a match are not inserted, and the block has fixed
+    /// codes (zlib-ng's `deflate_quick`). Positions from `from` on are not inserted yet.
     #[inline(never)]
     fn search_quickly(&mut self, from: usize, at: usize, end: usize, last: bool) -> Option<()> {
         block::begin_fixed(&mut self.bits, last)?;
@@ -187,7 +193,8 @@ impl DeflateStream<'_> {
             while at < end {
                 if end - at >= HASH_BYTES {
                     finder.slide_if_needed::<false>(at);
-                    // SAFETY: the check above leaves `HASH_BYTES` bytes before `end`, which lies within `src`.
+                    // SAFETY: the check above leaves `HASH_BYTES` bytes before `end`, which lies
+                    // within `src`.
                     let found = unsafe { finder.quick_match(at, MAX_MATCH.min(end - at)) };
                     if found.len > 0 {
                         fixed.write_match(&mut bits, found.len, found.distance)?;
@@ -205,7 +212,8 @@ impl DeflateStream<'_> {
         fixed.write_end(&mut self.bits)
     }
 
-    /// Compresses the next `len` bytes with matches. Bytes before `repeats_from` need not be found. `None` if the result does not fit.
+    /// Compresses the next `len` bytes with matches. Bytes before `repeats_from` need not be found.
+    /// `None` if the result does not fit.
     #[inline(never)]
     pub(crate) fn search(&mut self, len: usize, repeats_from: usize) -> Option<()> {
         let (at, end, last) = self.advance(len);
@@ -314,7 +322,8 @@ fn medium_part<const SKIP: bool>(
         if next.len > 0 {
             let limit = found.len.min(MAX_MATCH - next.len);
             let back = search.match_len_backward(match_end, next.distance, limit);
-            // The next match can be extended backward over this one, or over all but its first byte, which becomes a literal.
+            // The next match can be extended backward over this one, or over all but its first
+            // byte, which becomes a literal.
             if back + 1 >= found.len {
                 if back < found.len {
                     builder.push_literal(at);
@@ -343,7 +352,8 @@ struct Lazy {
     match_available: bool,
 }
 
-/// [`Strategy::Lazy`], with `MATCH3` also with matches of three bytes. With `SKIP_RUNS` only the ends of runs are inserted.
+/// [`Strategy::Lazy`], with `MATCH3` also with matches of three bytes. With `SKIP_RUNS` only the
+/// ends of runs are inserted.
 #[inline(always)]
 fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
     search: &mut Search,

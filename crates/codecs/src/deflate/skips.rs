@@ -1,14 +1,16 @@
 //! Skips: links that pass over one position of a hash chain.
 //!
-//! A search that follows a chain waits for the load of each link before it can load the next one, which takes most of its time where chains
-//! are long. With skips it follows the positions with even and with odd numbers by links of their own, so that two loads overlap. The
-//! candidates and their order are those of the chain. An insertion takes longer with skips, so they are used only where searches try many
-//! candidates.
+//! A search that follows a chain waits for the load of each link before it can load the next one,
+//! which takes most of its time where chains are long. With skips it follows the positions with
+//! even and with odd numbers by links of their own, so that two loads overlap. The candidates and
+//! their order are those of the chain. An insertion takes longer with skips, so they are used only
+//! where searches try many candidates.
 
 use super::window::WINDOW_SIZE;
 use crate::hash_table::zeros;
 
-/// For each position modulo `WINDOW_SIZE`, the position after the next one on its chain. It is only valid if the next one is in the window.
+/// For each position modulo `WINDOW_SIZE`, the position after the next one on its chain. It is only
+/// valid if the next one is in the window.
 ///
 /// The memory is allocated when it is needed first.
 #[derive(Default)]
@@ -71,7 +73,8 @@ mod tests {
         (found.len, found.distance, finder.tried)
     }
 
-    /// Some positions are not inserted, some are inserted without skips, and the tables slide several times.
+    /// Some positions are not inserted, some are inserted without skips, and the tables slide
+    /// several times.
     #[test]
     fn searches_with_skips_try_the_candidates_of_the_chain() {
         let mut numbers = Numbers(5);

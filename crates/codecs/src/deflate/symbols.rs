@@ -1,4 +1,5 @@
-//! The symbols of a block, packed into integers, and the codes for lengths and distances (RFC 1951, 3.2.5).
+//! The symbols of a block, packed into integers, and the codes for lengths and distances (RFC
+//! 1951, 3.2.5).
 
 /// The length of the shortest match.
 pub(super) const MIN_MATCH: usize = 3;
@@ -13,14 +14,16 @@ pub(super) const LITERAL_CODES: usize = 286;
 /// The number of codes for distances.
 pub(super) const DISTANCE_CODES: usize = 30;
 
-// A symbol is packed into 32 bits. The lowest `DISTANCE_SHIFT` bits are a literal, or `END_BLOCK` plus the length of a match less
-// `MIN_MATCH`. Above them is the distance less one, and from `DISTANCE_CODE_SHIFT` on the code for the distance; `NO_DISTANCE` for a literal.
+// A symbol is packed into 32 bits. The lowest `DISTANCE_SHIFT` bits are a literal, or `END_BLOCK`
+// plus the length of a match less `MIN_MATCH`. Above them is the distance less one, and from
+// `DISTANCE_CODE_SHIFT` on the code for the distance; `NO_DISTANCE` for a literal.
 pub(super) const DISTANCE_SHIFT: u32 = 9;
 pub(super) const LITERAL_MASK: u32 = (1 << DISTANCE_SHIFT) - 1;
 pub(super) const DISTANCE_CODE_SHIFT: u32 = 25;
 pub(super) const NO_DISTANCE: usize = 31;
 
-/// The code for a length, counted from `FIRST_LENGTH`, and the number of its extra bits. `len` is the length less `MIN_MATCH`.
+/// The code for a length, counted from `FIRST_LENGTH`, and the number of its extra bits. `len` is
+/// the length less `MIN_MATCH`.
 pub(super) const fn length_code(len: u32) -> (usize, u32) {
     match len {
         0..8 => (len as usize, 0),

@@ -9,11 +9,14 @@ use oxiblosc_base::Result;
 
 /// The number of bits of the hash for the shortest streams.
 const MIN_HASH_BITS: u32 = 9;
-/// The number of bits of the hash at [`QUICK_LEVEL`](super::levels::QUICK_LEVEL), as in zlib-ng. With fewer bits, more positions would overwrite
-/// each other, and repeats from far back would be missed.
+/// The number of bits of the hash at [`QUICK_LEVEL`](super::levels::QUICK_LEVEL), as in zlib-ng.
+/// With fewer bits, more positions would overwrite each other, and repeats from far back would be
+/// missed.
 const QUICK_HASH_BITS: u32 = 16;
-/// The tables of the match finder, reused from stream to stream. All positions are relative to `base`. 0 means empty, so position 0 never
-/// matches. At [`QUICK_LEVEL`](super::levels::QUICK_LEVEL) `base` lies before the stream, so that no position is 0.
+/// The tables of the match finder, reused from stream to stream. All positions are relative to
+/// `base`. 0 means empty, so position 0 never matches. At
+/// [`QUICK_LEVEL`](super::levels::QUICK_LEVEL) `base` lies before the stream, so that no position
+/// is 0.
 pub(super) struct HashTables {
     /// For each hash, the last position that has it.
     head: Box<[u16; 1 << MAX_HASH_BITS]>,
@@ -24,7 +27,8 @@ pub(super) struct HashTables {
     hash_bits: u32,
     /// A position of the stream. It wraps around if it lies before the stream.
     base: usize,
-    /// If the tables were last used at [`QUICK_LEVEL`](super::levels::QUICK_LEVEL), all entries of `head` are less than this.
+    /// If the tables were last used at [`QUICK_LEVEL`](super::levels::QUICK_LEVEL), all entries of
+    /// `head` are less than this.
     unused_from: Option<usize>,
 }
 
@@ -43,8 +47,8 @@ impl HashTables {
         })
     }
 
-    /// Clears the tables for a stream of `len` bytes. A short stream uses fewer slots, so that there is less to clear and more of them stay in
-    /// the cache.
+    /// Clears the tables for a stream of `len` bytes. A short stream uses fewer slots, so that
+    /// there is less to clear and more of them stay in the cache.
     pub(super) fn start(&mut self, len: usize, quick: bool, buckets_shift: Option<u32>) {
         self.buckets.start(len, buckets_shift);
         if quick {
@@ -56,8 +60,9 @@ impl HashTables {
         (self.base, self.unused_from) = (0, None);
     }
 
-    /// Like [`start`](Self::start) at [`QUICK_LEVEL`](super::levels::QUICK_LEVEL), where clearing the table would take longer than searching a
-    /// short stream. Its positions follow those of the stream before. Those lie before its beginning, so they never match.
+    /// Like [`start`](Self::start) at [`QUICK_LEVEL`](super::levels::QUICK_LEVEL), where clearing
+    /// the table would take longer than searching a short stream. Its positions follow those of the
+    /// stream before. Those lie before its beginning, so they never match.
     fn start_quickly(&mut self, len: usize) {
         self.hash_bits = QUICK_HASH_BITS;
         let ends_at = |begin: usize| begin.checked_add(len).filter(|end| *end <= MAX_POSITION);
@@ -71,7 +76,8 @@ impl HashTables {
         (self.base, self.unused_from) = (0usize.wrapping_sub(begin), ends_at(begin));
     }
 
-    /// A match finder for `src`. When it is done, its `base` must be given to [`close`](Self::close).
+    /// A match finder for `src`. When it is done, its `base` must be given to
+    /// [`close`](Self::close).
     #[inline(always)]
     pub(super) fn open<'a>(&'a mut self, src: &'a [u8]) -> MatchFinder<'a> {
         MatchFinder {

@@ -6,8 +6,8 @@ use super::symbols::MAX_MATCH;
 pub(super) const WINDOW_SIZE: usize = 1 << 15;
 /// The number of bits of the hash for the longest streams.
 pub(super) const MAX_HASH_BITS: u32 = 17;
-/// The largest position relative to `base`. Before it is exceeded, the tables slide. Positions up to the longest match behind it fit into 16
-/// bits.
+/// The largest position relative to `base`. Before it is exceeded, the tables slide. Positions up
+/// to the longest match behind it fit into 16 bits.
 pub(super) const MAX_POSITION: usize = (1 << 16) - 2 * MAX_MATCH;
 /// The largest distance that is searched.
 pub(super) const MAX_DISTANCE: usize = WINDOW_SIZE - 1;
@@ -22,8 +22,8 @@ pub(super) struct Match {
 }
 
 impl Match {
-    /// A match with a larger distance is better than this one if it is longer by more than this, which makes up for the extra bits of the
-    /// distance.
+    /// A match with a larger distance is better than this one if it is longer by more than this,
+    /// which makes up for the extra bits of the distance.
     #[inline(always)]
     pub(super) fn min_gain(self, distance: usize) -> usize {
         let bits = (distance | 1)

@@ -1,4 +1,5 @@
-//! Hash chains, in which LZ4HC looks for the longest match: each position is linked to the previous one with the same hash.
+//! Hash chains, in which LZ4HC looks for the longest match: each position is linked to the previous
+//! one with the same hash.
 
 use core::hint::cold_path;
 
@@ -19,10 +20,12 @@ const HASH_LOG: u32 = 15;
 const LINKS: usize = 1 << 16;
 /// The longest distance of a match.
 const MAX_DISTANCE: u32 = LINKS as u32 - 1;
-/// The largest base of a stream. A stream with its dictionary has less than 2^31 + 2^16 bytes, so no index exceeds `u32::MAX`.
+/// The largest base of a stream. A stream with its dictionary has less than 2^31 + 2^16 bytes, so
+/// no index exceeds `u32::MAX`.
 const MAX_BASE: u32 = 1 << 30;
 
-/// For each hash, the index of the last position that has it. An index below the base is of an earlier stream, or 0 in a fresh table.
+/// For each hash, the index of the last position that has it. An index below the base is of an
+/// earlier stream, or 0 in a fresh table.
 type Heads = [u32; 1 << HASH_LOG];
 /// For each index, modulo the window, the distance to the previous position of its chain.
 type Links = [u16; LINKS];
@@ -36,7 +39,8 @@ pub(super) struct Tables {
     next_base: u32,
 }
 
-/// The last positions of a dictionary, at which no match begins: fewer than `MIN_MATCH` bytes of the dictionary lie there.
+/// The last positions of a dictionary, at which no match begins: fewer than `MIN_MATCH` bytes of
+/// the dictionary lie there.
 const DICT_TAIL: usize = MIN_MATCH - 1;
 
 impl Tables {
@@ -44,7 +48,8 @@ impl Tables {
     pub(super) fn of_dict(dict: &[u8]) -> Result<Self> {
         let mut tables = Self::default();
         let (mut chains, _) = tables.chains(PrefixedSrc::without_dict(dict), 0, false)?;
-        // SAFETY: `DICT_TAIL` is `MIN_MATCH - 1`, and nothing is inserted into a dictionary that is shorter.
+        // SAFETY: `DICT_TAIL` is `MIN_MATCH - 1`, and nothing is inserted into a dictionary that is
+        // shorter.
         unsafe { chains.insert_before(&mut NoFilter, dict.len().saturating_sub(DICT_TAIL)) };
         Ok(tables)
     }
@@ -62,10 +67,11 @@ impl Tables {
         Ok(())
     }
 
-    /// Chains for a stream, which hold nothing but what [`Tables::copy_from`] copied. Clearing the tables would take longer than
-    /// compressing a short stream; instead the base grows, so that all positions of earlier streams lie outside the window. A search
-    /// tries at most `attempts` candidates; with `skip_runs`, the candidates in one run count as one. Also returns the bits for a
-    /// [`SeenWords`](super::word_filter::SeenWords) filter.
+    /// Chains for a stream, which hold nothing but what [`Tables::copy_from`] copied. Clearing the
+    /// tables would take longer than compressing a short stream; instead the base grows, so that
+    /// all positions of earlier streams lie outside the window. A search tries at most `attempts`
+    /// candidates; with `skip_runs`, the candidates in one run count as one. Also returns the bits
+    /// for a [`SeenWords`](super::word_filter::SeenWords) filter.
     pub(super) fn chains<'a>(
         &'a mut self,
         src: PrefixedSrc<'a>,
@@ -97,8 +103,9 @@ impl Tables {
 
 /// The chains of a stream. An index is a position plus `base`.
 ///
-/// Invariant: positions are inserted in order, and searches never go back to an inserted position. So every index from `base` on that a
-/// search finds is of a position before the one that it searches for.
+/// Invariant: positions are inserted in order, and searches never go back to an inserted position.
+/// So every index from `base` on that a search finds is of a position before the one that it
+/// searches for.
 pub(super) struct Chains<'a> {
     src: &'a [u8],
     /// Where the data begin. Before them lies the dictionary.
@@ -123,15 +130,17 @@ impl Chains<'_> {
         words: &mut W,
         at: usize,
     ) -> Option<Match> {
-        // SAFETY: the same conditions (# Safety), and `MIN_MATCH - 1` lies between 0 and `MIN_MATCH`.
+        // SAFETY: the same conditions (# Safety), and `MIN_MATCH - 1` lies between 0 and
+        // `MIN_MATCH`.
         unsafe { self.search::<false, W>(words, at, at, MIN_MATCH - 1) }
     }
 
-    /// The longest match that is longer than `than`, covers the position `overlap` bytes before the end of `than`, and does not begin before
-    /// `than` does.
+    /// The longest match that is longer than `than`, covers the position `overlap` bytes before the
+    /// end of `than`, and does not begin before `than` does.
     ///
     /// # Safety
-    /// `than` is a match of these chains, `overlap < MIN_MATCH`, and no search was behind `than.end() - overlap`.
+    /// `than` is a match of these chains, `overlap < MIN_MATCH`, and no search was behind
+    /// `than.end() - overlap`.
     #[inline(never)]
     pub(super) unsafe fn longer<W: WordFilter>(
         &mut self,
@@ -142,8 +151,9 @@ impl Chains<'_> {
         if than.end() + MF_LIMIT > self.src.len() {
             return None;
         }
-        // SAFETY: the check above leaves `MF_LIMIT` bytes. A match has at least `MIN_MATCH` bytes, so the position does not lie before
-        // its start, and `than.len` is greater by `overlap` than the distance of the two.
+        // SAFETY: the check above leaves `MF_LIMIT` bytes. A match has at least `MIN_MATCH` bytes,
+        // so the position does not lie before its start, and `than.len` is greater by `overlap`
+        // than the distance of the two.
         unsafe { self.search::<true, W>(words, than.end() - overlap, than.start, than.len) }
     }
 
@@ -195,11 +205,12 @@ impl Chains<'_> {
         }
     }
 
-    /// The longest match that covers `at`, begins at `low` or (if `BACKWARD`) later, and is longer than `longest`; the first of
-    /// several.
+    /// The longest match that covers `at`, begins at `low` or (if `BACKWARD`) later, and is longer
+    /// than `longest`; the first of several.
     ///
     /// # Safety
-    /// `at + MF_LIMIT <= src.len()`, `low <= at`, `at - low < longest < at - low + MIN_MATCH`, and no search was behind `at`.
+    /// `at + MF_LIMIT <= src.len()`, `low <= at`, `at - low < longest < at - low + MIN_MATCH`, and
+    /// no search was behind `at`.
     #[inline(always)]
     unsafe fn search<const BACKWARD: bool, W: WordFilter>(
         &mut self,
@@ -220,7 +231,8 @@ impl Chains<'_> {
         }
         let index = self.base + at as u32;
         let lowest = index.saturating_sub(MAX_DISTANCE).max(self.base);
-        // If there is a run of one byte at `at`, the positions in a run of that byte have links of 1. Otherwise 0, which is no link.
+        // If there is a run of one byte at `at`, the positions in a run of that byte have links
+        // of 1. Otherwise 0, which is no link.
         let link_in_run = u32::from(self.skip_runs && four == four.rotate_left(8));
         let mut run_len = None;
         let max_before = if BACKWARD { at - low } else { 0 };
@@ -240,12 +252,14 @@ impl Chains<'_> {
                 continue;
             }
             cold_path();
-            // SAFETY: `from` lies before `at` (invariant of `Chains`), where `MF_LIMIT` bytes lie (# Safety).
+            // SAFETY: `from` lies before `at` (invariant of `Chains`), where `MF_LIMIT` bytes lie
+            // (# Safety).
             if unsafe { load::<u32>(src, from) == four && best.extend(src, from) } {
                 break;
             }
             if link == link_in_run && candidate >= lowest && !self.is_dict_tail(candidate) {
-                // SAFETY: the next candidate is the position `from - 1`, and `candidate >= lowest >= base`, so `from` is not 0.
+                // SAFETY: the next candidate is the position `from - 1`, and `candidate >=
+                // lowest >= base`, so `from` is not 0.
                 if unsafe { load::<u32>(src, from - 1) } != four {
                     continue;
                 }
@@ -256,8 +270,8 @@ impl Chains<'_> {
                 let lowest_from = (lowest - self.base) as usize;
                 let before = run_len_backward(&src[lowest_from..from], byte);
                 if before + after >= run_len && after <= run_len {
-                    // This run is at least as long as the one at `at`. Go to the position from which both are equally long: a match there
-                    // may continue behind the runs.
+                    // This run is at least as long as the one at `at`. Go to the position from
+                    // which both are equally long: a match there may continue behind the runs.
                     candidate = self.skip_dict_tail(candidate + after as u32 - run_len as u32);
                     continue;
                 }
@@ -292,8 +306,8 @@ struct LongestMatch {
     /// The length of the longest match so far. A new one must be longer.
     longest: usize,
     found: Option<Match>,
-    /// A longer match has at least `longest + 1 - max_before` bytes from `at` on. These are the last four of those bytes: a comparison with
-    /// them rules out most candidates.
+    /// A longer match has at least `longest + 1 - max_before` bytes from `at` on. These are the
+    /// last four of those bytes: a comparison with them rules out most candidates.
     four_ahead: u32,
     /// How far behind `at` the four bytes lie.
     ahead: usize,
@@ -327,12 +341,13 @@ impl LongestMatch {
     #[inline(always)]
     unsafe fn may_be_longer_from(&self, src: &[u8], from: usize) -> bool {
         debug_assert!(from <= self.at);
-        // SAFETY: `new` or `update` loaded the four bytes at `at + ahead`, and `from <= at` (# Safety).
+        // SAFETY: `new` or `update` loaded the four bytes at `at + ahead`, and `from <= at` (#
+        // Safety).
         unsafe { load::<u32>(src, from + self.ahead) == self.four_ahead }
     }
 
-    /// Extends the match between `from` and `at`, whose first `MIN_MATCH` bytes are known to match, in both directions, and updates the
-    /// longest match. Returns whether no other can be longer.
+    /// Extends the match between `from` and `at`, whose first `MIN_MATCH` bytes are known to match,
+    /// in both directions, and updates the longest match. Returns whether no other can be longer.
     ///
     /// # Safety
     /// `from < at`.
@@ -343,7 +358,8 @@ impl LongestMatch {
         let end = unsafe { match_end(src, from, at) }.min(self.limit);
         let before = if self.max_before > 0 {
             let room = from.checked_sub(self.start).unwrap_or(from);
-            // SAFETY: `room` is at most `from`, `from < at` (# Safety), and `at` lies within `src`, as `new` requires.
+            // SAFETY: `room` is at most `from`, `from < at` (# Safety), and `at` lies within `src`,
+            // as `new` requires.
             unsafe { match_len_backward(src, from, at, self.max_before.min(room)) }
         } else {
             0
@@ -351,7 +367,8 @@ impl LongestMatch {
         self.update(src, before, before + end - at, at - from)
     }
 
-    /// Takes a match that begins `before` bytes before `at`, if it is longer than the longest so far. Returns whether no other can be longer.
+    /// Takes a match that begins `before` bytes before `at`, if it is longer than the longest so
+    /// far. Returns whether no other can be longer.
     #[inline(always)]
     fn update(&mut self, src: &[u8], before: usize, len: usize, distance: usize) -> bool {
         if len <= self.longest {
@@ -369,8 +386,8 @@ impl LongestMatch {
             return true;
         }
         self.ahead = min_len.max(MIN_MATCH) - MIN_MATCH;
-        // SAFETY: the four bytes end at `at + min_len`, which the check above puts at `limit` at most, or they are the first four at `at`,
-        // as in `new`.
+        // SAFETY: the four bytes end at `at + min_len`, which the check above puts at `limit` at
+        // most, or they are the first four at `at`, as in `new`.
         self.four_ahead = unsafe { load(src, self.at + self.ahead) };
         false
     }

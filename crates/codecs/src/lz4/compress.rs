@@ -1,10 +1,13 @@
-//! The fast compressor: a greedy parse with one candidate per position, which skips more positions the longer it finds no match.
+//! The fast compressor: a greedy parse with one candidate per position, which skips more positions
+//! the longer it finds no match.
 //!
-//! It takes the matches that the LZ4 library takes, so the streams are the same bytes, and a test compares the two. What differs is the
-//! code, which is arranged for shuffled data and takes two thirds of the library's time for bit planes:
-//! - In a long stream with few matches it is unpredictable whether a candidate lies within the window, so that check is merged with
-//!   the comparison of the first four bytes.
-//! - The end of a match is found before its beginning, because the next search depends on the end. Only short sequences need both at once.
+//! It takes the matches that the LZ4 library takes, so the streams are the same bytes, and a test
+//! compares the two. What differs is the code, which is arranged for shuffled data and takes two
+//! thirds of the library's time for bit planes:
+//! - In a long stream with few matches it is unpredictable whether a candidate lies within the
+//!   window, so that check is merged with the comparison of the first four bytes.
+//! - The end of a match is found before its beginning, because the next search depends on the end.
+//!   Only short sequences need both at once.
 //! - The backward extension compares eight bytes at once.
 
 use core::hint::cold_path;
@@ -22,17 +25,21 @@ use crate::unaligned::load;
 use crate::unchecked::UncheckedDst;
 use oxiblosc_base::Result;
 
-/// The longest stream for 16-bit positions. It is longer than 64 KiB because no match begins in the last bytes.
+/// The longest stream for 16-bit positions. It is longer than 64 KiB because no match begins in the
+/// last bytes.
 const MAX_NARROW_STREAM: usize = (1 << 16) + MF_LIMIT - 2;
-/// In shorter streams [`put_short_sequences`] is not tried: few matches follow each other, and most lie near the end.
+/// In shorter streams [`put_short_sequences`] is not tried: few matches follow each other, and most
+/// lie near the end.
 const TINY_STREAM: usize = 512;
-/// After so many matches in a row that were too long for [`put_short_sequences`], it is not tried any more.
+/// After so many matches in a row that were too long for [`put_short_sequences`], it is not tried
+/// any more.
 const MAX_SHORT_MISSES: u32 = 8;
 /// Shorter streams share a table that is not cleared between them.
 const SHORT_STREAM: usize = 8192;
-/// A short stream pauses after this many sequences if at least `REBASE_MIN_REST` bytes are left. Then its table is rebased: every
-/// entry becomes what it would be in a table that had been cleared. Rebasing takes as long as some 30 sequences; each sequence
-/// behind it takes an eighth less time.
+/// A short stream pauses after this many sequences if at least `REBASE_MIN_REST` bytes are left.
+/// Then its table is rebased: every entry becomes what it would be in a table that had been
+/// cleared. Rebasing takes as long as some 30 sequences; each sequence behind it takes an eighth
+/// less time.
 const REBASE_AFTER_SEQUENCES: usize = 32;
 const REBASE_MIN_REST: usize = 2048;
 /// After `1 << SKIP_TRIGGER` positions without a match, the search step grows by one.
@@ -46,8 +53,8 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Compresses `src` into `dst`. Returns the bytes written, or 0 if they do not fit. A search tries two adjacent positions, then
-    /// every `acceleration`-th.
+    /// Compresses `src` into `dst`. Returns the bytes written, or 0 if they do not fit. A search
+    /// tries two adjacent positions, then every `acceleration`-th.
     pub(super) fn compress(
         &mut self,
         acceleration: usize,
@@ -83,8 +90,9 @@ impl Tables {
     }
 }
 
-/// Searches for a match behind `at`, and inserts the positions that it tries. Returns the position of the match, which is at most `last`,
-/// and the candidate, which lies before it; `None` if there is no match up to `last`.
+/// Searches for a match behind `at`, and inserts the positions that it tries. Returns the position
+/// of the match, which is at most `last`, and the candidate, which lies before it; `None` if there
+/// is no match up to `last`.
 ///
 /// # Safety
 /// `last + MF_LIMIT <= src.len()`.
@@ -105,7 +113,8 @@ unsafe fn find_match<F: Finder>(
         if next > last + 1 {
             return None;
         }
-        // SAFETY: `at < next <= last + 1`, so `at <= last`, and `MF_LIMIT` (12) bytes lie at `at`. The candidate lies before it (`Finder`).
+        // SAFETY: `at < next <= last + 1`, so `at <= last`, and `MF_LIMIT` (12) bytes lie at `at`.
+        // The candidate lies before it (`Finder`).
         unsafe {
             let from = finder.insert(src, at);
             if F::is_match(src, from, at) {
@@ -126,13 +135,15 @@ struct Candidate {
     out: usize,
 }
 
-/// Writes the match of `next` with its literals if both are short, and then the short matches that follow it without literals. `None` if
-/// the match is too long for that, or too near the end of a buffer; then nothing is written. Otherwise returns whether the candidate it
-/// ends with is a match.
+/// Writes the match of `next` with its literals if both are short, and then the short matches that
+/// follow it without literals. `None` if the match is too long for that, or too near the end of a
+/// buffer; then nothing is written. Otherwise returns whether the candidate it ends with is a
+/// match.
 ///
 /// # Safety
-/// `next.from < next.at` and `next.at <= src.len() - MF_LIMIT`; the first `MIN_MATCH` bytes match. `literals` bytes from `anchor` on
-/// precede the match, whose beginning lies `back` bytes before `next.at`.
+/// `next.from < next.at` and `next.at <= src.len() - MF_LIMIT`; the first `MIN_MATCH` bytes match.
+/// `literals` bytes from `anchor` on precede the match, whose beginning lies `back` bytes before
+/// `next.at`.
 #[inline(always)]
 unsafe fn put_short_sequences<F: Finder>(
     finder: &mut F,
@@ -150,19 +161,21 @@ unsafe fn put_short_sequences<F: Finder>(
     {
         return None;
     }
-    // SAFETY: the condition above leaves `SHORT_MATCH_MARGIN` bytes at `at`, and `from < at` (# Safety).
+    // SAFETY: the condition above leaves `SHORT_MATCH_MARGIN` bytes at `at`, and `from < at` (#
+    // Safety).
     let (end, end_bytes) = unsafe { short_match(src, from, at) }?;
     let extra = end - at - MIN_MATCH + back;
     let distance = ((at - from) as u16).to_le_bytes();
-    // SAFETY: the condition leaves `RUN_MASK + SEQUENCE_MARGIN` (39) bytes at `out`; the stores end at 17 and at `1 + literals + 2`. More
-    // than 16 bytes of `src` lie at `anchor`, since `anchor <= at` and `SHORT_MATCH_MARGIN` lie at `at`.
+    // SAFETY: the condition leaves `RUN_MASK + SEQUENCE_MARGIN` (39) bytes at `out`; the stores end
+    // at 17 and at `1 + literals + 2`. More than 16 bytes of `src` lie at `anchor`, since `anchor
+    // <= at` and `SHORT_MATCH_MARGIN` lie at `at`.
     unsafe {
         dst.store(out, (literals << 4 | extra) as u8);
         dst.store::<u128>(out + 1, load(src, anchor));
         dst.store(out + 1 + literals, distance);
     }
-    // SAFETY: a short match ends `MF_LIMIT` bytes or more before the end of `src` (`SHORT_MATCH_MARGIN`), and the candidate for its end
-    // lies before it (`Finder`).
+    // SAFETY: a short match ends `MF_LIMIT` bytes or more before the end of `src`
+    // (`SHORT_MATCH_MARGIN`), and the candidate for its end lies before it (`Finder`).
     unsafe {
         next.from = finder.insert_end(src, end, end_bytes);
         (next.at, next.out) = (end, out + 3 + literals);
@@ -170,8 +183,8 @@ unsafe fn put_short_sequences<F: Finder>(
     }
 }
 
-/// Writes consecutive matches of up to 11 bytes without literals between them. Returns whether the candidate it ends with is a match (a
-/// longer one, or one near the end of a buffer).
+/// Writes consecutive matches of up to 11 bytes without literals between them. Returns whether the
+/// candidate it ends with is a match (a longer one, or one near the end of a buffer).
 ///
 /// # Safety
 /// For `next`: `from < at`, `at + MF_LIMIT <= src.len()`, and the first `MIN_MATCH` bytes match.
@@ -184,18 +197,20 @@ unsafe fn put_short_matches<F: Finder>(
 ) -> bool {
     let Candidate { at, from, out } = next;
     while *at + SHORT_MATCH_MARGIN <= src.len() && *out + SEQUENCE_MARGIN <= dst.len() {
-        // SAFETY: `*from < *at`, at first by the caller (# Safety), then since a candidate lies before its position (`Finder`). The
-        // loop's condition leaves `SHORT_MATCH_MARGIN` bytes at `*at`.
+        // SAFETY: `*from < *at`, at first by the caller (# Safety), then since a candidate lies
+        // before its position (`Finder`). The loop's condition leaves `SHORT_MATCH_MARGIN` bytes at
+        // `*at`.
         let Some((end, end_bytes)) = (unsafe { short_match(src, *from, *at) }) else {
             return true;
         };
         let sequence = (*at - *from) << 8 | (end - *at - MIN_MATCH);
-        // SAFETY: the loop's condition leaves `SEQUENCE_MARGIN` bytes, more than the four that are stored.
+        // SAFETY: the loop's condition leaves `SEQUENCE_MARGIN` bytes, more than the four that are
+        // stored.
         unsafe { dst.store(*out, (sequence as u32).to_le()) };
         *out += 3;
         *at = end;
-        // SAFETY: a short match ends `MF_LIMIT` bytes or more before the end of `src` (`SHORT_MATCH_MARGIN`), and the candidate for its
-        // end lies before it (`Finder`).
+        // SAFETY: a short match ends `MF_LIMIT` bytes or more before the end of `src`
+        // (`SHORT_MATCH_MARGIN`), and the candidate for its end lies before it (`Finder`).
         unsafe {
             *from = finder.insert_end(src, end, end_bytes);
             if !F::is_match(src, *from, end) {
@@ -219,8 +234,9 @@ struct Progress {
     is_paused: bool,
 }
 
-/// Writes the match of `progress.at` with `from`, which ends at `end` if all of it is used. It begins `back` bytes sooner, behind `literals`. Then
-/// `progress` goes on to its end, and true is returned, or false if no match may begin there. `None` if `dst` is too short.
+/// Writes the match of `progress.at` with `from`, which ends at `end` if all of it is used. It
+/// begins `back` bytes sooner, behind `literals`. Then `progress` goes on to its end, and true is
+/// returned, or false if no match may begin there. `None` if `dst` is too short.
 ///
 /// # Safety
 /// `from < progress.at <= src.len() - MF_LIMIT`, and `end` is what [`match_end`] returns.
@@ -260,12 +276,14 @@ unsafe fn put_match(
     Some(true)
 }
 
-/// Writes a match and those that begin where the one before ends. `progress` goes on to where no match begins. Returns whether a match
-/// may begin behind that; `None` if `dst` is too short. With `TRY_SHORT`, short sequences are tried first, and `short_misses` counts how often
-/// in a row that did not succeed.
+/// Writes a match and those that begin where the one before ends. `progress` goes on to where no
+/// match begins. Returns whether a match may begin behind that; `None` if `dst` is too short. With
+/// `TRY_SHORT`, short sequences are tried first, and `short_misses` counts how often in a row that
+/// did not succeed.
 ///
 /// # Safety
-/// `from < progress.at <= src.len() - MF_LIMIT`, and the first `MIN_MATCH` bytes match. `progress.anchor <= progress.at`.
+/// `from < progress.at <= src.len() - MF_LIMIT`, and the first `MIN_MATCH` bytes match.
+/// `progress.anchor <= progress.at`.
 #[inline(always)]
 unsafe fn put_adjacent_matches<F: Finder, const TRY_SHORT: bool>(
     finder: &mut F,
@@ -279,8 +297,8 @@ unsafe fn put_adjacent_matches<F: Finder, const TRY_SHORT: bool>(
     loop {
         debug_assert!(progress.anchor <= progress.at && from < progress.at && progress.at <= last);
         *sequences += usize::from(F::PAUSES);
-        // The next search waits for the end, so it is found before the beginning.
-        // SAFETY: `from < progress.at` (# Safety, or `Finder` in later rounds), and `progress.at <= last`.
+        // The next search waits for the end, so it is found before the beginning. SAFETY: `from <
+        // progress.at` (# Safety, or `Finder` in later rounds), and `progress.at <= last`.
         let known_end = (!TRY_SHORT).then(|| unsafe { match_end(src, from, progress.at) });
         let mut literals = progress.at - progress.anchor;
         let mut back = 0;
@@ -296,7 +314,8 @@ unsafe fn put_adjacent_matches<F: Finder, const TRY_SHORT: bool>(
                 out: progress.out,
             };
             let pending = (progress.anchor, literals, back);
-            // SAFETY: as for `match_len_backward`; the first `MIN_MATCH` bytes match by `is_match`, or as the caller ensures (# Safety).
+            // SAFETY: as for `match_len_backward`; the first `MIN_MATCH` bytes match by `is_match`,
+            // or as the caller ensures (# Safety).
             match unsafe { put_short_sequences(finder, src, dst, pending, &mut next) } {
                 Some(more) => {
                     *short_misses = 0;
@@ -314,7 +333,8 @@ unsafe fn put_adjacent_matches<F: Finder, const TRY_SHORT: bool>(
         }
         let end = match known_end {
             Some(end) => end,
-            // SAFETY: as above, also behind short matches, which end `MF_LIMIT` bytes before the end of `src`.
+            // SAFETY: as above, also behind short matches, which end `MF_LIMIT` bytes before the
+            // end of `src`.
             None => unsafe { match_end(src, from, progress.at) },
         };
         // SAFETY: as for `match_end`, which has returned `end`.
@@ -322,8 +342,9 @@ unsafe fn put_adjacent_matches<F: Finder, const TRY_SHORT: bool>(
             return Some(false);
         }
         let at = progress.at;
-        // SAFETY: `at <= last`, as `put_match` returned true, so 12 bytes lie there. Both positions are higher than all
-        // that were inserted before, since a match is at least `MIN_MATCH` long, so `from < at` (`Finder`).
+        // SAFETY: `at <= last`, as `put_match` returned true, so 12 bytes lie there. Both positions
+        // are higher than all that were inserted before, since a match is at least `MIN_MATCH`
+        // long, so `from < at` (`Finder`).
         unsafe {
             finder.insert(src, at - 2);
             from = finder.insert(src, at);
@@ -334,20 +355,24 @@ unsafe fn put_adjacent_matches<F: Finder, const TRY_SHORT: bool>(
     }
 }
 
-/// Writes the stream, or what is left of it behind `progress`. Returns its length, or `None` if `dst` is too short or if it pauses. Compiled
-/// once for each kind of table.
+/// Writes the stream, or what is left of it behind `progress`. Returns its length, or `None` if
+/// `dst` is too short or if it pauses. Compiled once for each kind of table.
 ///
 /// # Why no input makes the unchecked accesses go out of bounds
-/// - Loads: a match begins at `at <= last`, so `MF_LIMIT` bytes of `src` lie there. Its candidate lies before it, as tables only return
-///   positions that were inserted before. [`put_short_sequences`] checks for `SHORT_MATCH_MARGIN` bytes at `at`, so a short match (of
-///   `MIN_MATCH + MAX_SHORT_EXTRA` bytes at most) ends `MF_LIMIT` bytes before the end of `src`. Other matches are cut at
-///   `src.len() - LAST_LITERALS`, and the loop ends behind a match that ends behind `last`.
-/// - Stores: [`put_short_sequences`] checks for `RUN_MASK + SEQUENCE_MARGIN` bytes left in `dst`, and stores no more than 17 of them (a
-///   token and 16 bytes, over whose end the distance may go by one). [`put_short_matches`] checks for `SEQUENCE_MARGIN` bytes each time
-///   and stores four. Other sequences are written without checks only if [`Sequence::has_margins`], and otherwise by `put_sequence`,
-///   which checks each part.
+/// - Loads: a match begins at `at <= last`, so `MF_LIMIT` bytes of `src` lie there. Its candidate
+///   lies before it, as tables only return positions that were inserted before.
+///   [`put_short_sequences`] checks for `SHORT_MATCH_MARGIN` bytes at `at`, so a short match (of
+///   `MIN_MATCH + MAX_SHORT_EXTRA` bytes at most) ends `MF_LIMIT` bytes before the end of `src`.
+///   Other matches are cut at `src.len() - LAST_LITERALS`, and the loop ends behind a match that
+///   ends behind `last`.
+/// - Stores: [`put_short_sequences`] checks for `RUN_MASK + SEQUENCE_MARGIN` bytes left in `dst`,
+///   and stores no more than 17 of them (a token and 16 bytes, over whose end the distance may go
+///   by one). [`put_short_matches`] checks for `SEQUENCE_MARGIN` bytes each time and stores four.
+///   Other sequences are written without checks only if [`Sequence::has_margins`], and otherwise by
+///   `put_sequence`, which checks each part.
 ///
-/// Debug builds (the tests and the fuzz targets) assert every access, in [`load`] and [`UncheckedDst`].
+/// Debug builds (the tests and the fuzz targets) assert every access, in [`load`] and
+/// [`UncheckedDst`].
 #[inline(never)]
 fn encode<F: Finder>(
     mut finder: F,
@@ -378,8 +403,8 @@ fn encode<F: Finder>(
             let tries_short = F::TRIES_SHORT && short_misses < MAX_SHORT_MISSES;
             let counts = (&mut sequences, &mut short_misses);
             let (finder, dst) = (&mut finder, &mut dst);
-            // SAFETY: `find_match` returns a match at `last` at most, whose candidate lies before it, and behind `now.at`, which is not
-            // before `now.anchor`.
+            // SAFETY: `find_match` returns a match at `last` at most, whose candidate lies before
+            // it, and behind `now.at`, which is not before `now.anchor`.
             let more = unsafe {
                 match tries_short {
                     true => {

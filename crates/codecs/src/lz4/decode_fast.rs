@@ -1,14 +1,14 @@
-//! The fast loops of the decompressor, which decode nearly all sequences. They copy in fixed steps, which may read and write past the end
-//! of what is copied, without a check for each step. Margins at the ends of both buffers make that safe; they are checked once for each
-//! sequence.
+//! The fast loops of the decompressor, which decode nearly all sequences. They copy in fixed steps,
+//! which may read and write past the end of what is copied, without a check for each step. Margins
+//! at the ends of both buffers make that safe; they are checked once for each sequence.
 //!
-//! A match may overlap what it writes. For a short distance the repeated bytes are kept in registers, so that no step waits for the store
-//! of the step before.
+//! A match may overlap what it writes. For a short distance the repeated bytes are kept in
+//! registers, so that no step waits for the store of the step before.
 //!
 //! # Why no input makes the unchecked accesses go out of bounds
-//! Positions and lengths come from the stream, which may be hostile. Each sequence is checked against the [`Limits`], whose
-//! comments say what follows from each. The safety comments refer to them, and debug builds (the tests and the fuzz targets) assert
-//! every single access.
+//! Positions and lengths come from the stream, which may be hostile. Each sequence is checked
+//! against the [`Limits`], whose comments say what follows from each. The safety comments refer to
+//! them, and debug builds (the tests and the fuzz targets) assert every single access.
 
 use core::hint::cold_path;
 
@@ -21,34 +21,40 @@ use crate::unaligned::load;
 use crate::unchecked::{MATCH_OVERRUN, UncheckedDst};
 use crate::{PaddedDst, PaddedSrc};
 
-/// This many bytes of the source lie at every token that is decoded here: the token, and 16 bytes of literals that are copied in one
-/// step. In a stream without padding the library's own fast loop ends at the same place.
+/// This many bytes of the source lie at every token that is decoded here: the token, and 16 bytes
+/// of literals that are copied in one step. In a stream without padding the library's own fast loop
+/// ends at the same place.
 pub(super) const SRC_MARGIN: usize = 1 + 16 + 1;
-/// The step in which long literals are copied. Most long literals fit into one step, so the loop's branch is predicted right.
+/// The step in which long literals are copied. Most long literals fit into one step, so the loop's
+/// branch is predicted right.
 const LITERAL_STEP: usize = 64;
 /// The most literals that a token encodes without extra bytes.
 const MAX_SHORT_LITERALS: usize = RUN_MASK - 1;
-/// The most bytes that a sequence without extra bytes writes: its literals, and a match in fixed steps.
+/// The most bytes that a sequence without extra bytes writes: its literals, and a match in fixed
+/// steps.
 const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
-/// The most bytes that any sequence writes before the end of its match is checked: a step of literals.
+/// The most bytes that any sequence writes before the end of its match is checked: a step of
+/// literals.
 pub(super) const DST_MARGIN: usize = LITERAL_STEP;
-/// The general loop decodes this much of the data before the short loops are tried; sixteen times as much, up to `MAX_GENERAL_PIECE`, each time
-/// that they did not pay.
+/// The general loop decodes this much of the data before the short loops are tried; sixteen times
+/// as much, up to `MAX_GENERAL_PIECE`, each time that they did not pay.
 const MIN_GENERAL_PIECE: usize = 512;
 const MAX_GENERAL_PIECE: usize = 32 << 10;
-/// Where the stream is shorter than the data by this factor, most matches are long, and where it is hardly shorter, most literals are: there
-/// the short loops are not tried.
+/// Where the stream is shorter than the data by this factor, most matches are long, and where it is
+/// hardly shorter, most literals are: there the short loops are not tried.
 const MIN_SHORT_RATIO: usize = 8;
-/// So much of the data the short loops decode before it is decided anew which of them: at first, and later.
+/// So much of the data the short loops decode before it is decided anew which of them: at first,
+/// and later.
 const FIRST_SHORT_PIECE: usize = 1 << 10;
 const SHORT_PIECE: usize = 8 << 10;
-// Sixteen bytes of literals are stored before their number is known, and a short match follows without another check. The short loops
-// require `LONG_STEP` bytes of data.
+// Sixteen bytes of literals are stored before their number is known, and a short match follows
+// without another check. The short loops require `LONG_STEP` bytes of data.
 const _: () =
     assert!(16 <= DST_MARGIN && SHORT_DST_MARGIN <= DST_MARGIN && LONG_STEP <= MIN_GENERAL_PIECE);
 
 impl UncheckedDst<'_> {
-    /// Copies the first `len` of `bytes` to `at`. For a `len` up to 32 it copies 32 bytes, if `bytes` has as many.
+    /// Copies the first `len` of `bytes` to `at`. For a `len` up to 32 it copies 32 bytes, if
+    /// `bytes` has as many.
     ///
     /// # Safety
     /// `len <= bytes.len()`, and `at + len.max(32) <= self.len()`.
@@ -67,8 +73,9 @@ impl UncheckedDst<'_> {
     }
 }
 
-/// The sum of the extra bytes of a length. The last of them may lie at `last`. If the length continues behind `last`, the result is larger
-/// than any valid length, so that the caller's check rejects it.
+/// The sum of the extra bytes of a length. The last of them may lie at `last`. If the length
+/// continues behind `last`, the result is larger than any valid length, so that the caller's check
+/// rejects it.
 ///
 /// # Safety
 /// `last < src.len()`.
@@ -88,19 +95,23 @@ unsafe fn extra_length(src: &[u8], at: &mut usize, last: usize) -> usize {
     usize::MAX / 2
 }
 
-/// The last positions at which the steps of [`decode_general`] may happen. `src` and `dst` are the buffers with padding; the stream and the data
-/// are without it.
+/// The last positions at which the steps of [`decode_general`] may happen. `src` and `dst` are the
+/// buffers with padding; the stream and the data are without it.
 struct Limits {
     /// The last token. `SRC_MARGIN` bytes of `src` lie there, and `MIN_REST` of the stream.
     token: usize,
-    /// The last position at which literals may end that a match follows. `MIN_REST` bytes of the stream lie there, so a distance can be read.
+    /// The last position at which literals may end that a match follows. `MIN_REST` bytes of the
+    /// stream lie there, so a distance can be read.
     distance: usize,
-    /// The last position at which long literals may end. `LITERAL_STEP` bytes of `src` lie there, or it is 0.
+    /// The last position at which long literals may end. `LITERAL_STEP` bytes of `src` lie there,
+    /// or it is 0.
     literals: usize,
-    /// The last position of the data at which a sequence may begin, or long literals may end. `DST_MARGIN` bytes of the data lie there.
+    /// The last position of the data at which a sequence may begin, or long literals may end.
+    /// `DST_MARGIN` bytes of the data lie there.
     out: usize,
-    /// The last position of the data at which a match may end: as near the end of the data as the format allows, if there is padding for
-    /// the overrun. `MATCH_OVERRUN` bytes of `dst` lie there.
+    /// The last position of the data at which a match may end: as near the end of the data as the
+    /// format allows, if there is padding for the overrun. `MATCH_OVERRUN` bytes of `dst` lie
+    /// there.
     match_out: usize,
 }
 
@@ -127,12 +138,14 @@ pub(super) fn has_margins(src: PaddedSrc, dst: &PaddedDst, (at, out): (usize, us
     at + SRC_MARGIN <= src.len() && out + DST_MARGIN <= dst.size()
 }
 
-/// Decodes sequences whose matches may reach back into `dict`, starting at `at` in the stream and `out` in the data. It stops at a
-/// sequence that begins near an end, or behind the first `wanted` bytes of the data, or that may be invalid. Returns where that sequence
-/// begins, in stream and data. All data before it are decoded; bytes behind it may have been overwritten.
+/// Decodes sequences whose matches may reach back into `dict`, starting at `at` in the stream and
+/// `out` in the data. It stops at a sequence that begins near an end, or behind the first `wanted`
+/// bytes of the data, or that may be invalid. Returns where that sequence begins, in stream and
+/// data. All data before it are decoded; bytes behind it may have been overwritten.
 ///
-/// There are two kinds of loops: one that decodes any sequence, and those of `decode_short.rs`, which are faster where sequences are short,
-/// and leave each exception to the general one. They are used as long as that pays.
+/// There are two kinds of loops: one that decodes any sequence, and those of `decode_short.rs`,
+/// which are faster where sequences are short, and leave each exception to the general one. They
+/// are used as long as that pays.
 #[inline(never)]
 pub(super) fn decode<const WITH_DICT: bool>(
     dict: &[u8],
@@ -163,8 +176,8 @@ pub(super) fn decode<const WITH_DICT: bool>(
             let end = short_last_out.min(out + piece);
             let (start, lasts) = (at, (short_last_token, end));
             let all = UncheckedDst::new(dst.reborrow().with_padding().0);
-            // SAFETY: the last positions leave both margins, or are 0, which is less than `at` and `out`: the general loop decoded a sequence.
-            // `LONG_STEP <= MIN_GENERAL_PIECE < out`.
+            // SAFETY: the last positions leave both margins, or are 0, which is less than `at` and
+            // `out`: the general loop decoded a sequence. `LONG_STEP <= MIN_GENERAL_PIECE < out`.
             (at, out) = unsafe {
                 match predictable {
                     true => decode_predictable(padded_src, all, (at, out), lasts, &mut recent),
@@ -194,8 +207,9 @@ pub(super) fn decode<const WITH_DICT: bool>(
     }
 }
 
-/// Decodes any sequences like [`decode`], as long as they begin at `last_out` of the data or before. Without a dictionary (`WITH_DICT` is
-/// false, and `dict` is empty) the loop needs fewer registers.
+/// Decodes any sequences like [`decode`], as long as they begin at `last_out` of the data or
+/// before. Without a dictionary (`WITH_DICT` is false, and `dict` is empty) the loop needs fewer
+/// registers.
 #[inline(never)]
 fn decode_general<const WITH_DICT: bool>(
     dict: &[u8],
@@ -211,16 +225,17 @@ fn decode_general<const WITH_DICT: bool>(
     };
     let last_out = last_out.min(limits.out);
     let mut dst = UncheckedDst::new(dst);
-    // This makes the function begin at a cache line, so that the speed of the loop does not depend on where the linker puts it. It was 8 % slower
-    // where the comparison at its end and the jump were in different cache lines.
-    // SAFETY: this only adds `nop` instructions.
+    // This makes the function begin at a cache line, so that the speed of the loop does not depend
+    // on where the linker puts it. It was 8 % slower where the comparison at its end and the jump
+    // were in different cache lines. SAFETY: this only adds `nop` instructions.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     unsafe {
         core::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags));
     }
     while at <= limits.token && out <= last_out {
         let mut next = at + 1;
-        // SAFETY: `at <= limits.token` leaves `SRC_MARGIN` bytes at `at`, so 17 at `next`; `out <= limits.out` leaves `DST_MARGIN` bytes.
+        // SAFETY: `at <= limits.token` leaves `SRC_MARGIN` bytes at `at`, so 17 at `next`; `out <=
+        // limits.out` leaves `DST_MARGIN` bytes.
         let token = usize::from(unsafe {
             // First, since the next sequence waits for it.
             let token = load::<u8>(src, at);
@@ -229,16 +244,19 @@ fn decode_general<const WITH_DICT: bool>(
         });
         let mut literals = token >> 4;
         if literals == RUN_MASK {
-            // This is not rare. `cold_path` only moves it out of line, so that the path without extra bytes has no jump.
+            // This is not rare. `cold_path` only moves it out of line, so that the path without
+            // extra bytes has no jump.
             cold_path();
-            // SAFETY: `src_len` is at least `MIN_REST`, so both `src_len - 16` and 0 are less than it.
+            // SAFETY: `src_len` is at least `MIN_REST`, so both `src_len - 16` and 0 are less than
+            // it.
             literals +=
                 unsafe { extra_length(src, &mut next, src_len.saturating_sub(1 + RUN_MASK)) };
             if next + literals > limits.literals || literals > limits.out - out {
                 break;
             }
-            // SAFETY: the check above says that the literals end at `limits.literals` in the source and at `limits.out` in
-            // the data at most, and both leave `LITERAL_STEP` bytes. (A `limits.literals` of 0 fails the check, since `next` is not 0.)
+            // SAFETY: the check above says that the literals end at `limits.literals` in the source
+            // and at `limits.out` in the data at most, and both leave `LITERAL_STEP` bytes. (A
+            // `limits.literals` of 0 fails the check, since `next` is not 0.)
             unsafe { copy_long_literals(&mut dst, out, src, next, literals) };
         }
         next += literals;
@@ -252,8 +270,9 @@ fn decode_general<const WITH_DICT: bool>(
         let match_code = token & 15;
         let in_data = distance.wrapping_sub(1) < end;
         if match_code < RUN_MASK && in_data {
-            // SAFETY: `in_data` says that `1 <= distance <= end`. Short literals end at `limits.out + MAX_SHORT_LITERALS` at most, and long
-            // ones at `limits.out`, so `DST_MARGIN - MAX_SHORT_LITERALS` (50) bytes of the data lie at `end`.
+            // SAFETY: `in_data` says that `1 <= distance <= end`. Short literals end at
+            // `limits.out + MAX_SHORT_LITERALS` at most, and long ones at `limits.out`, so
+            // `DST_MARGIN - MAX_SHORT_LITERALS` (50) bytes of the data lie at `end`.
             unsafe { dst.repeat_short(end, distance) };
             at = next;
             out = end + match_code + MIN_MATCH;
@@ -261,7 +280,8 @@ fn decode_general<const WITH_DICT: bool>(
         }
         cold_path();
         let len = if match_code == RUN_MASK {
-            // SAFETY: `src_len` is at least `MIN_REST`, which is more than `LAST_LITERALS`, so the position lies within the stream.
+            // SAFETY: `src_len` is at least `MIN_REST`, which is more than `LAST_LITERALS`, so the
+            // position lies within the stream.
             let extra = unsafe { extra_length(src, &mut next, src_len - LAST_LITERALS) };
             RUN_MASK + MIN_MATCH + extra
         } else if WITH_DICT {
@@ -300,7 +320,8 @@ unsafe fn copy_long_literals(
     debug_assert!(at + len + LITERAL_STEP <= dst.len());
     let mut done = 0;
     while done < len {
-        // SAFETY: this step begins before `from + len` and `at + len`, where `LITERAL_STEP` bytes lie (# Safety).
+        // SAFETY: this step begins before `from + len` and `at + len`, where `LITERAL_STEP` bytes
+        // lie (# Safety).
         unsafe {
             let all = [0, 16, 32, 48].map(|i| load::<u128>(src, from + done + i));
             for (i, sixteen) in all.into_iter().enumerate() {
@@ -311,8 +332,8 @@ unsafe fn copy_long_literals(
     }
 }
 
-/// Copies a match of `len` bytes to `at`. Its source lies in the data or in `dict`; if it lies in neither or in both, nothing is copied, and
-/// the result is false.
+/// Copies a match of `len` bytes to `at`. Its source lies in the data or in `dict`; if it lies in
+/// neither or in both, nothing is copied, and the result is false.
 ///
 /// # Safety
 /// `len >= MIN_MATCH`, and `at + len + MATCH_OVERRUN <= dst.len()`.
@@ -326,7 +347,8 @@ unsafe fn copy_long_match(
 ) -> bool {
     debug_assert!(len >= MIN_MATCH && at + len + MATCH_OVERRUN <= dst.len());
     if distance.wrapping_sub(1) < at {
-        // SAFETY: the condition says that `1 <= distance <= at`; `MATCH_OVERRUN` bytes lie behind the match (# Safety).
+        // SAFETY: the condition says that `1 <= distance <= at`; `MATCH_OVERRUN` bytes lie behind
+        // the match (# Safety).
         unsafe { dst.repeat(at, distance, at + len) };
         return true;
     }
@@ -335,8 +357,8 @@ unsafe fn copy_long_match(
         .and_then(|back| dict.len().checked_sub(back));
     match from.and_then(|from| dict.get(from..)) {
         Some(bytes) if len <= bytes.len() => {
-            // SAFETY: the guard says that `len <= bytes.len()`. `len` is not 0, so `at + len.max(32)` is at most `at + len + MATCH_OVERRUN`,
-            // which is within `dst` (# Safety).
+            // SAFETY: the guard says that `len <= bytes.len()`. `len` is not 0, so `at +
+            // len.max(32)` is at most `at + len + MATCH_OVERRUN`, which is within `dst` (# Safety).
             unsafe { dst.copy(at, bytes, len) };
             true
         }
@@ -344,8 +366,9 @@ unsafe fn copy_long_match(
     }
 }
 
-/// Like [`decode`], but with smaller margins, which padding may provide, so that it decodes sequences nearer the ends. Each sequence is
-/// checked against the lengths without padding. It decodes the last sequence of the stream too.
+/// Like [`decode`], but with smaller margins, which padding may provide, so that it decodes
+/// sequences nearer the ends. Each sequence is checked against the lengths without padding. It
+/// decodes the last sequence of the stream too.
 #[inline(always)]
 pub(super) fn decode_near_end(
     src: PaddedSrc,
@@ -374,7 +397,8 @@ pub(super) fn decode_near_end(
     (at, out)
 }
 
-/// The loop of [`decode_near_end`]. It ends at a sequence that begins within the margins or is invalid.
+/// The loop of [`decode_near_end`]. It ends at a sequence that begins within the margins or is
+/// invalid.
 #[inline(never)]
 fn decode_last(
     src: PaddedSrc,
@@ -393,11 +417,13 @@ fn decode_last(
         let token = usize::from(src[at]);
         let (mut literals, match_code) = (token >> 4, token & 15);
         let mut next = at + 1;
-        // SAFETY: `at <= last_token` leaves `SRC_MARGIN` bytes at `at`, so 17 at `next`; `out <= last_out` leaves `SHORT_DST_MARGIN`.
+        // SAFETY: `at <= last_token` leaves `SRC_MARGIN` bytes at `at`, so 17 at `next`; `out <=
+        // last_out` leaves `SHORT_DST_MARGIN`.
         unsafe { dst.store::<u128>(out, load(src, next)) };
         if literals == RUN_MASK {
             cold_path();
-            // SAFETY: the last position is 0 or less than `src_len`; there are `SRC_MARGIN` bytes of the source.
+            // SAFETY: the last position is 0 or less than `src_len`; there are `SRC_MARGIN` bytes
+            // of the source.
             literals +=
                 unsafe { extra_length(src, &mut next, src_len.saturating_sub(1 + RUN_MASK)) };
             if literals > src_len.saturating_sub(next) || literals > dst_len.saturating_sub(out) {
@@ -422,9 +448,11 @@ fn decode_last(
         let mut len = match_code + MIN_MATCH;
         if match_code == RUN_MASK {
             cold_path();
-            // SAFETY: `src_len` is at least `MIN_REST`, so this position is not negative and lies before the end.
+            // SAFETY: `src_len` is at least `MIN_REST`, so this position is not negative and lies
+            // before the end.
             len += unsafe { extra_length(src, &mut next, src_len - LAST_LITERALS) };
-            // `end + MF_LIMIT` is at most `dst_len`. The sum of extra bytes may wrap where a position has 32 bits.
+            // `end + MF_LIMIT` is at most `dst_len`. The sum of extra bytes may wrap where a
+            // position has 32 bits.
             if len < MIN_MATCH || len > dst_len - LAST_LITERALS - end {
                 break;
             }
@@ -438,7 +466,8 @@ fn decode_last(
             if end + len + LAST_LITERALS > dst_len || end > last_out + MAX_SHORT_LITERALS {
                 break;
             }
-            // SAFETY: `1 <= distance <= end`, and `SHORT_MATCH_STEP` bytes lie at `last_out + MAX_SHORT_LITERALS`.
+            // SAFETY: `1 <= distance <= end`, and `SHORT_MATCH_STEP` bytes lie at `last_out +
+            // MAX_SHORT_LITERALS`.
             unsafe { dst.repeat_short(end, distance) };
         }
         (at, out) = (next, end + len);

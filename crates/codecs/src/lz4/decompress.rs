@@ -1,8 +1,10 @@
-//! The decompressor. It accepts and rejects the same streams as the LZ4 library. Here is the loop that checks everything; it calls the
-//! fast loops in `decode_fast.rs` where the buffers are long enough.
+//! The decompressor. It accepts and rejects the same streams as the LZ4 library. Here is the loop
+//! that checks everything; it calls the fast loops in `decode_fast.rs` where the buffers are long
+//! enough.
 //!
-//! A stream consists of sequences: a token, literals, and a match. The halves of the token are the lengths of literals and match, which
-//! extra bytes continue (<https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md>). The last sequence has no match.
+//! A stream consists of sequences: a token, literals, and a match. The halves of the token are the
+//! lengths of literals and match, which extra bytes continue
+//! (<https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md>). The last sequence has no match.
 
 use super::decode_fast;
 use super::format::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, MIN_REST, RUN_MASK};
@@ -10,14 +12,16 @@ use crate::copy::{copy_all, copy_match};
 use crate::{PaddedDst, PaddedSrc};
 use oxiblosc_base::{Error, Result};
 
-/// The library has a shortcut for literals without extra bytes, which it takes if more than `SHORTCUT_SRC` bytes of the stream and at
-/// least `SHORTCUT_DST` of the data are left. The shortcut does not check how close the match is to the end. To accept the same streams,
-/// we do not check it there either.
+/// The library has a shortcut for literals without extra bytes, which it takes if more than
+/// `SHORTCUT_SRC` bytes of the stream and at least `SHORTCUT_DST` of the data are left. The
+/// shortcut does not check how close the match is to the end. To accept the same streams, we do not
+/// check it there either.
 const SHORTCUT_SRC: usize = 16;
 const SHORTCUT_DST: usize = 32;
 
-/// Decodes a stream whose matches may reach back into `dict`, until at least the first `wanted` bytes are decoded. Returns the number of
-/// bytes decoded. Bytes of `dst` behind these may be overwritten.
+/// Decodes a stream whose matches may reach back into `dict`, until at least the first `wanted`
+/// bytes are decoded. Returns the number of bytes decoded. Bytes of `dst` behind these may be
+/// overwritten.
 #[inline(never)]
 pub(super) fn decompress(
     dict: &[u8],
@@ -32,7 +36,8 @@ pub(super) fn decompress(
     let wants_all = wanted >= dst.size();
     let (mut at, mut out) = (0, 0);
     loop {
-        // Without the margins the call would return at once, and in short streams the time of calls shows.
+        // Without the margins the call would return at once, and in short streams the time of calls
+        // shows.
         if decode_fast::has_margins(src, &dst, (at, out)) {
             let decode = match dict.is_empty() {
                 true => decode_fast::decode::<false>,
@@ -116,8 +121,8 @@ fn copy_checked_match(
     Ok(())
 }
 
-/// The length for `code` in a token, with its extra bytes, which begin at `at`. An error if fewer than `min_rest` bytes follow an extra
-/// byte.
+/// The length for `code` in a token, with its extra bytes, which begin at `at`. An error if fewer
+/// than `min_rest` bytes follow an extra byte.
 fn length(src: &[u8], at: &mut usize, code: usize, min_rest: usize) -> Result<usize> {
     let mut len = code;
     if code == RUN_MASK {

@@ -49,8 +49,9 @@ impl Word for u64 {
     }
 }
 
-/// A hash table of positions. Positions are inserted in increasing order, from 0 on; an empty slot reads as 0. So the candidate that a
-/// table returns for a position lies before that position, unless the position is 0.
+/// A hash table of positions. Positions are inserted in increasing order, from 0 on; an empty slot
+/// reads as 0. So the candidate that a table returns for a position lies before that position,
+/// unless the position is 0.
 pub(super) trait Finder {
     /// Whether a candidate may lie outside the window.
     const CHECK_WINDOW: bool;
@@ -61,8 +62,9 @@ pub(super) trait Finder {
     /// Whether the stream may have many short sequences.
     const TRIES_SHORT: bool = true;
 
-    /// The bytes that are hashed. From an `u64`, of which only four are, the compiler makes a product of 64 bits, in which the hash's multiplier
-    /// takes a register or an instruction. For short streams `u32` is faster, for long ones `u64`.
+    /// The bytes that are hashed. From an `u64`, of which only four are, the compiler makes a
+    /// product of 64 bits, in which the hash's multiplier takes a register or an instruction. For
+    /// short streams `u32` is faster, for long ones `u64`.
     type Word: Word;
 
     /// The slot of a position at which this word lies.
@@ -89,15 +91,16 @@ pub(super) trait Finder {
         candidate
     }
 
-    /// Inserts the end of a match and the position two before it, like the LZ4 library. `end_bytes` holds at least the first five bytes
-    /// at the end. Returns the candidate for the end.
+    /// Inserts the end of a match and the position two before it, like the LZ4 library. `end_bytes`
+    /// holds at least the first five bytes at the end. Returns the candidate for the end.
     ///
     /// # Safety
     /// `end + MF_LIMIT <= src.len()`, and `end >= 2`.
     #[inline(always)]
     unsafe fn insert_end(&mut self, src: &[u8], end: usize, end_bytes: u64) -> usize {
         debug_assert!(end >= 2 && end + MF_LIMIT <= src.len());
-        // SAFETY: `MF_LIMIT` is more than 8, and `end >= 2` (# Safety), so eight bytes lie at `end - 2`.
+        // SAFETY: `MF_LIMIT` is more than 8, and `end >= 2` (# Safety), so eight bytes lie at
+        // `end - 2`.
         unsafe { self.insert(src, end - 2) };
         self.insert_word(end, Self::Word::of(end_bytes))
     }
@@ -120,8 +123,9 @@ pub(super) trait Finder {
     }
 }
 
-/// A table of 16-bit positions that was not cleared for this stream: entries below `base` are of earlier streams. With `TINY` the stream is so
-/// short that an encoder without pauses and short sequences is faster.
+/// A table of 16-bit positions that was not cleared for this stream: entries below `base` are of
+/// earlier streams. With `TINY` the stream is so short that an encoder without pauses and short
+/// sequences is faster.
 pub(super) struct Stale<'a, const TINY: bool> {
     pub(super) slots: &'a mut [u16; 1 << NARROW_LOG],
     pub(super) base: usize,
@@ -181,8 +185,9 @@ impl Finder for Wide<'_> {
 
     #[inline(always)]
     fn slot(&self, bytes: u64) -> usize {
-        // A hash of four bytes would give too many candidates in a long stream that match in four bytes only, so five are hashed. The
-        // multiplier must be the LZ4 library's for the streams to be the same.
+        // A hash of four bytes would give too many candidates in a long stream that match in four
+        // bytes only, so five are hashed. The multiplier must be the LZ4 library's for the streams
+        // to be the same.
         let five = bytes << 24;
         (five.wrapping_mul(889_523_592_379) >> (64 - WIDE_LOG)) as usize
     }

@@ -8,5 +8,6 @@ pub(super) const MIN_MATCH: usize = 4;
 pub(super) const LAST_LITERALS: usize = 5;
 /// No match begins within this many bytes of the end of the data.
 pub(in super::super) const MF_LIMIT: usize = 12;
-/// At least this many bytes of the stream follow literals that have a match behind them: the distance and a last sequence.
+/// At least this many bytes of the stream follow literals that have a match behind them: the
+/// distance and a last sequence.
 pub(super) const MIN_REST: usize = 2 + 1 + LAST_LITERALS;

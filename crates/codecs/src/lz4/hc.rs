@@ -33,7 +33,8 @@ pub(crate) struct HcCompressor {
 }
 
 impl HcCompressor {
-    /// Returns the bytes written, or 0 if they do not fit. `src` and `dst` are at most `i32::MAX` long.
+    /// Returns the bytes written, or 0 if they do not fit. `src` and `dst` are at most `i32::MAX`
+    /// long.
     pub(crate) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         let src = PrefixedSrc::without_dict(src);
         if mid::LEVELS.contains(&clevel) {
@@ -43,7 +44,8 @@ impl HcCompressor {
         }
     }
 
-    /// Like [`compress`](Self::compress), but writes the streams of release 1.9 of the library, which searches hash chains at every level.
+    /// Like [`compress`](Self::compress), but writes the streams of release 1.9 of the library,
+    /// which searches hash chains at every level.
     #[cfg(feature = "blosc1")]
     pub(crate) fn compress_as_blosc1(
         &mut self,
@@ -60,7 +62,8 @@ impl HcCompressor {
         )
     }
 
-    /// Like [`compress`](Self::compress), with a dictionary: its bytes, and its tables for this level.
+    /// Like [`compress`](Self::compress), with a dictionary: its bytes, and its tables for this
+    /// level.
     pub(crate) fn compress_with(
         &mut self,
         (bytes, dict): (&[u8], &HcEncodeDict),

@@ -1,8 +1,9 @@
-//! LZ4HC's levels 1 and 2. Each position has two candidates: the last position with the same hash of seven bytes, and, if that gives no
-//! match, the last one with the same hash of four.
+//! LZ4HC's levels 1 and 2. Each position has two candidates: the last position with the same hash
+//! of seven bytes, and, if that gives no match, the last one with the same hash of four.
 //!
-//! It takes the matches that the LZ4 library 1.10 takes, so the streams are the same bytes, and a test compares the two. (The search is
-//! that of Yann Collet's `lz4hc.c`, where it is called `LZ4MID`.)
+//! It takes the matches that the LZ4 library 1.10 takes, so the streams are the same bytes, and a
+//! test compares the two. (The search is that of Yann Collet's `lz4hc.c`, where it is called
+//! `LZ4MID`.)
 
 use super::format::{LAST_LITERALS, MF_LIMIT, MIN_MATCH};
 use super::get_or_try_init;
@@ -20,14 +21,17 @@ pub(super) const LEVELS: core::ops::RangeInclusive<u8> = 1..=2;
 const HASH_LOG: u32 = 14;
 /// How many bytes are loaded to hash seven.
 const WORD: usize = 8;
-/// Matches reach back less than this. The base of a stream grows by at least as much, so that earlier streams are out of reach.
+/// Matches reach back less than this. The base of a stream grows by at least as much, so that
+/// earlier streams are out of reach.
 const WINDOW: u32 = 1 << 16;
-/// The largest base of a stream. A stream with its dictionary has less than 2^31 + 2^16 bytes, so no index exceeds `u32::MAX`.
+/// The largest base of a stream. A stream with its dictionary has less than 2^31 + 2^16 bytes, so
+/// no index exceeds `u32::MAX`.
 const MAX_BASE: u32 = 1 << 30;
 /// After `1 << SKIP_TRIGGER` positions without a match, the step grows by one.
 const SKIP_TRIGGER: u32 = 9;
 
-/// For each hash, the index of the last position that has it. An index below the base is of an earlier stream, or 0 in a fresh table.
+/// For each hash, the index of the last position that has it. An index below the base is of an
+/// earlier stream, or 0 in a fresh table.
 type Heads = [u32; 1 << HASH_LOG];
 
 /// The tables, which are reused from stream to stream.
@@ -72,8 +76,9 @@ impl Tables {
         Ok(())
     }
 
-    /// The tables for a dictionary and data of `len` bytes together. Positions of earlier streams are outside the window. After
-    /// [`Tables::copy_from`] the base is the dictionary's, so that its positions are found.
+    /// The tables for a dictionary and data of `len` bytes together. Positions of earlier streams
+    /// are outside the window. After [`Tables::copy_from`] the base is the dictionary's, so that
+    /// its positions are found.
     fn heads(&mut self, len: usize) -> Result<SearchHeads<'_>> {
         let four = get_or_try_init(&mut self.four, zeros)?;
         let seven = get_or_try_init(&mut self.seven, zeros)?;
@@ -96,7 +101,8 @@ struct SearchHeads<'a> {
 }
 
 impl SearchHeads<'_> {
-    /// Inserts `at` under the hash of the four bytes at `bytes_at`. Returns the distance from `at` to the position that it replaces.
+    /// Inserts `at` under the hash of the four bytes at `bytes_at`. Returns the distance from `at`
+    /// to the position that it replaces.
     ///
     /// # Safety
     /// `bytes_at + MIN_MATCH <= src.len()`.
@@ -125,7 +131,8 @@ impl SearchHeads<'_> {
         index.wrapping_sub(last) as usize
     }
 
-    /// The slot for the seven bytes at `bytes_at`. The multiplier must be the library's for the streams to be the same.
+    /// The slot for the seven bytes at `bytes_at`. The multiplier must be the library's for the
+    /// streams to be the same.
     ///
     /// # Safety
     /// `bytes_at + WORD <= src.len()`.
@@ -147,7 +154,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The match at `at` with this distance, if there is one. A match whose source begins in the dictionary ends there.
+    /// The match at `at` with this distance, if there is one. A match whose source begins in the
+    /// dictionary ends there.
     ///
     /// # Safety
     /// `at + MF_LIMIT <= src.len()`.
@@ -194,7 +202,8 @@ impl Search<'_> {
         if found.start - found.distance < self.start || at + MF_LIMIT == self.src.len() {
             return Some(found);
         }
-        // SAFETY: the check above says that `at + MF_LIMIT` is less than the length, so `MF_LIMIT` bytes lie at `at + 1`.
+        // SAFETY: the check above says that `at + MF_LIMIT` is less than the length, so `MF_LIMIT`
+        // bytes lie at `at + 1`.
         let slot = unsafe { SearchHeads::slot_of_seven(self.src, at + 1) };
         let index = self.heads.base + at as u32 + 1;
         let distance = index.wrapping_sub(self.heads.seven[slot]) as usize;
@@ -208,15 +217,16 @@ impl Search<'_> {
         }
     }
 
-    /// Inserts positions near the beginning of a match that begins at `start` and was searched for at `at`. (The indices count from `at`
-    /// even if the match begins sooner, as in the library.)
+    /// Inserts positions near the beginning of a match that begins at `start` and was searched for
+    /// at `at`. (The indices count from `at` even if the match begins sooner, as in the library.)
     ///
     /// # Safety
     /// `start + MF_LIMIT <= src.len()`.
     #[inline(always)]
     unsafe fn insert_beginning(&mut self, start: usize, at: usize) {
         debug_assert!(start + MF_LIMIT <= self.src.len());
-        // SAFETY: `MF_LIMIT` (12) bytes lie at `start` (# Safety), so at least 10 lie at `start + 2`: more than `WORD`.
+        // SAFETY: `MF_LIMIT` (12) bytes lie at `start` (# Safety), so at least 10 lie at `start +
+        // 2`: more than `WORD`.
         unsafe {
             self.heads.insert_seven(self.src, start + 1, at + 1);
             self.heads.insert_seven(self.src, start + 2, at + 2);
@@ -230,8 +240,9 @@ impl Search<'_> {
         if end - 2 + WORD >= self.src.len() {
             return;
         }
-        // SAFETY: the check above leaves more than `WORD` bytes at `end - 2`, so at least `WORD` at `end - 1`. A match has `MIN_MATCH`
-        // bytes, so `end - 3` is not negative; `end - 5` is checked.
+        // SAFETY: the check above leaves more than `WORD` bytes at `end - 2`, so at least `WORD` at
+        // `end - 1`. A match has `MIN_MATCH` bytes, so `end - 3` is not negative; `end - 5` is
+        // checked.
         unsafe {
             if end - self.start > 5 {
                 self.heads.insert_seven(self.src, end - 5, end - 5);
@@ -244,8 +255,8 @@ impl Search<'_> {
     }
 }
 
-/// Compresses the data of `src` into `dst`. Returns the bytes written, or 0 if they do not fit. With a dictionary,
-/// [`Tables::copy_from`] must have been called.
+/// Compresses the data of `src` into `dst`. Returns the bytes written, or 0 if they do not fit.
+/// With a dictionary, [`Tables::copy_from`] must have been called.
 pub(super) fn compress(tables: &mut Tables, src: PrefixedSrc, dst: &mut [u8]) -> Result<usize> {
     let PrefixedSrc { bytes: src, start } = src;
     let heads = tables.heads(src.len())?;
@@ -258,7 +269,8 @@ pub(super) fn compress(tables: &mut Tables, src: PrefixedSrc, dst: &mut [u8]) ->
 fn encode(mut search: Search, mut writer: Writer) -> Option<usize> {
     let (src, start) = (search.src, search.start);
     let mut at = start;
-    // Data of `MF_LIMIT` bytes get no match, although one would fit: the library does not search them.
+    // Data of `MF_LIMIT` bytes get no match, although one would fit: the library does not search
+    // them.
     while at + MF_LIMIT <= src.len() && src.len() - start > MF_LIMIT {
         let anchor = writer.anchor();
         // SAFETY: the loop's condition leaves `MF_LIMIT` bytes.
@@ -268,11 +280,13 @@ fn encode(mut search: Search, mut writer: Writer) -> Option<usize> {
         };
         let from = found.start - found.distance;
         let max_before = (found.start - anchor).min(from.saturating_sub(start));
-        // SAFETY: `max_before` is at most `from`, a match has a distance of 1 or more, and it lies within `src`.
+        // SAFETY: `max_before` is at most `from`, a match has a distance of 1 or more, and it lies
+        // within `src`.
         let before = unsafe { match_len_backward(src, from, found.start, max_before) };
         found.start -= before;
         found.len += before;
-        // SAFETY: `find` returns a match that begins `MF_LIMIT` bytes before the end of `src` or sooner.
+        // SAFETY: `find` returns a match that begins `MF_LIMIT` bytes before the end of `src` or
+        // sooner.
         unsafe { search.insert_beginning(found.start, at) };
         writer.put(found)?;
         at = found.end();

@@ -1,6 +1,7 @@
 //! Data behind a dictionary.
 
-/// Data to compress, preceded by the dictionary that matches may refer to. (The LZ4 library calls a dictionary in this place a prefix.)
+/// Data to compress, preceded by the dictionary that matches may refer to. (The LZ4 library calls a
+/// dictionary in this place a prefix.)
 #[derive(Clone, Copy)]
 pub(super) struct PrefixedSrc<'a> {
     /// The dictionary and the data.

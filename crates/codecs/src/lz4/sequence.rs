@@ -7,10 +7,12 @@ use crate::copy::copy_all;
 use crate::unaligned::load;
 use crate::unchecked::UncheckedDst;
 
-/// The destination must have room for the literals and this many bytes before a sequence is written without checks.
+/// The destination must have room for the literals and this many bytes before a sequence is written
+/// without checks.
 ///
-/// [`put_sequence_unchecked`] needs at most 17 of them. The LZ4 library gives up if a last sequence of 6 bytes does not fit behind the
-/// sequence, and so must we: token, distance, one extra byte for each length and that last sequence are 11.
+/// [`put_sequence_unchecked`] needs at most 17 of them. The LZ4 library gives up if a last sequence
+/// of 6 bytes does not fit behind the sequence, and so must we: token, distance, one extra byte for
+/// each length and that last sequence are 11.
 pub(super) const SEQUENCE_MARGIN: usize = 24;
 
 /// How many extra bytes a length takes that does not fit into a token; 0 if it fits.
@@ -51,7 +53,8 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    /// Whether [`put_sequence_unchecked`] may write this sequence into a destination with `room` bytes left.
+    /// Whether [`put_sequence_unchecked`] may write this sequence into a destination with `room`
+    /// bytes left.
     #[inline(always)]
     pub(super) fn has_margins(&self, src: &[u8], room: usize) -> bool {
         let Sequence {
@@ -69,7 +72,8 @@ impl Sequence {
 /// Writes a sequence at `out` without checks. Returns where it ends.
 ///
 /// # Safety
-/// [`Sequence::has_margins`] holds for the room behind `out`, so each length has at most one extra byte.
+/// [`Sequence::has_margins`] holds for the room behind `out`, so each length has at most one extra
+/// byte.
 #[inline(always)]
 pub(super) unsafe fn put_sequence_unchecked(
     dst: &mut UncheckedDst,
@@ -85,12 +89,14 @@ pub(super) unsafe fn put_sequence_unchecked(
     } = sequence;
     debug_assert!(sequence.has_margins(src, dst.len() - out));
     let match_code = extra_len.min(RUN_MASK);
-    // SAFETY: `has_margins` (# Safety) gives `literals + SEQUENCE_MARGIN` bytes at `out` and `MF_LIMIT` bytes of `src` behind the match.
-    // Stores, as offsets from the first `out`: with fewer than 15 literals they end at 1 (token), 17 (16 bytes of literals) and
-    // `1 + literals + 3` (distance and extra byte); with more, at 2 (token and extra byte), `2 + literals - 1 + 16` (the last step of
-    // literals begins before their end) and `2 + literals + 3`. None is over `literals + SEQUENCE_MARGIN`.
-    // Loads: a step of literals is 16 bytes long and begins at `anchor`, or before `anchor + literals`. The match is at least `MIN_MATCH`
-    // long, so `MIN_MATCH + MF_LIMIT`, that is 16, bytes lie behind the literals.
+    // SAFETY: `has_margins` (# Safety) gives `literals + SEQUENCE_MARGIN` bytes at `out` and
+    // `MF_LIMIT` bytes of `src` behind the match. Stores, as offsets from the first `out`: with
+    // fewer than 15 literals they end at 1 (token), 17 (16 bytes of literals) and `1 + literals +
+    // 3` (distance and extra byte); with more, at 2 (token and extra byte), `2 + literals - 1 + 16`
+    // (the last step of literals begins before their end) and `2 + literals + 3`. None is over
+    // `literals + SEQUENCE_MARGIN`. Loads: a step of literals is 16 bytes long and begins at
+    // `anchor`, or before `anchor + literals`. The match is at least `MIN_MATCH` long, so
+    // `MIN_MATCH + MF_LIMIT`, that is 16, bytes lie behind the literals.
     unsafe {
         if literals < RUN_MASK {
             dst.store(out, (literals << 4 | match_code) as u8);
@@ -113,7 +119,8 @@ pub(super) unsafe fn put_sequence_unchecked(
     out + 2 + usize::from(match_code == RUN_MASK)
 }
 
-/// Writes a sequence at `out`. Returns where it ends; `None` if there is no room for it and a last sequence of `LAST_LITERALS` literals.
+/// Writes a sequence at `out`. Returns where it ends; `None` if there is no room for it and a last
+/// sequence of `LAST_LITERALS` literals.
 #[inline(always)]
 pub(super) fn put_sequence(
     dst: &mut [u8],
@@ -143,7 +150,8 @@ pub(super) fn put_fitting_sequence(
     put_extra_bytes(dst, out + 2, sequence.extra_len)
 }
 
-/// Writes the last sequence, which has no match, at `out`. Returns where it ends; `None` if it does not fit.
+/// Writes the last sequence, which has no match, at `out`. Returns where it ends; `None` if it does
+/// not fit.
 #[inline(always)]
 pub(super) fn put_last_literals(dst: &mut [u8], out: usize, literals: &[u8]) -> Option<usize> {
     if 1 + literals.len() + extra_bytes(literals.len()) > dst.len() - out {

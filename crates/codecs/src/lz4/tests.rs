@@ -2,7 +2,8 @@ use core::ffi::{c_char, c_int};
 
 use super::*;
 
-/// A stream of literals and a match of distance 0, both twice, and last literals. Also returns the size of its data.
+/// A stream of literals and a match of distance 0, both twice, and last literals. Also returns the
+/// size of its data.
 fn repeating_nothing(literals: usize, matched: usize, tail: usize) -> (Vec<u8>, usize) {
     let length = |n: usize, out: &mut Vec<u8>| {
         if n >= 15 {
@@ -81,7 +82,8 @@ fn written_by(compressor: LibraryCompressor, src: &[u8], dst: &mut [u8], effort:
 
 /// Decompresses with the library.
 fn by_library(dict: &[u8], src: &[u8], dst: &mut [u8]) -> Result<usize> {
-    // SAFETY: the library reads only `src` and `dict` and writes only `dst`, whatever the bytes; the lengths fit a `c_int`.
+    // SAFETY: the library reads only `src` and `dict` and writes only `dst`, whatever the bytes;
+    // the lengths fit a `c_int`.
     let n = unsafe {
         LZ4_decompress_safe_usingDict(
             src.as_ptr().cast(),
@@ -168,10 +170,11 @@ fn streams_are_the_bytes_that_the_library_writes() {
     assert!(fitted > 10_000 && long > 10, "{fitted} {long}");
 }
 
-/// Compresses with the library's LZ4HC and a dictionary. Returns the bytes written, or 0 if they do not fit.
+/// Compresses with the library's LZ4HC and a dictionary. Returns the bytes written, or 0 if they do
+/// not fit.
 fn written_with_dict(dict: &[u8], src: &[u8], dst: &mut [u8], level: u8) -> usize {
-    // SAFETY: the stream is made, used and freed here; the library reads only `dict` and `src` and writes only `dst`; the lengths
-    // fit a `c_int`.
+    // SAFETY: the stream is made, used and freed here; the library reads only `dict` and `src` and
+    // writes only `dst`; the lengths fit a `c_int`.
     let n = unsafe {
         let stream = LZ4_createStreamHC();
         assert!(!stream.is_null());
@@ -229,7 +232,8 @@ fn stream_len(random: &mut impl FnMut(usize) -> usize) -> usize {
     }
 }
 
-/// Compresses with `library` and with `ours`, also with too small a destination. Returns whether it fitted.
+/// Compresses with `library` and with `ours`, also with too small a destination. Returns whether it
+/// fitted.
 fn same_bytes(
     len: usize,
     random: &mut impl FnMut(usize) -> usize,
@@ -266,7 +270,8 @@ fn high_streams_are_the_bytes_that_the_library_writes() {
     assert!(fitted > 3_000, "{fitted}");
 }
 
-/// Noise in which few words come again, from near and far, and runs between: the search passes over words that are new.
+/// Noise in which few words come again, from near and far, and runs between: the search passes over
+/// words that are new.
 #[test]
 fn high_streams_of_noise_are_the_bytes_that_the_library_writes() {
     let mut random = numbers();
@@ -396,8 +401,9 @@ fn push_extra(stream: &mut Vec<u8>, len: usize) {
     }
 }
 
-/// A stream of up to `sequences` sequences, and the length of its data. Lengths and distances are those at which the loops of the decompressor
-/// take another way, and others; hundreds of sequences in turn have short matches, or longer ones, too.
+/// A stream of up to `sequences` sequences, and the length of its data. Lengths and distances are
+/// those at which the loops of the decompressor take another way, and others; hundreds of sequences
+/// in turn have short matches, or longer ones, too.
 fn assembled(sequences: usize, random: &mut impl FnMut(usize) -> usize) -> (Vec<u8>, usize) {
     let (mut stream, mut out) = (Vec::new(), 0);
     let (mut longer, mut unusual, mut few) = (0, 1000, 1);

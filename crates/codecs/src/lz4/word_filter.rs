@@ -1,5 +1,6 @@
-//! Which words of four bytes a stream had lately: a Bloom filter with one hash function. Most words of noise are new, and a new word has
-//! no match. One bit tells that sooner than a walk along a chain of words that only share their hash.
+//! Which words of four bytes a stream had lately: a Bloom filter with one hash function. Most words
+//! of noise are new, and a new word has no match. One bit tells that sooner than a walk along a
+//! chain of words that only share their hash.
 
 use super::format::MIN_MATCH;
 use crate::hash_table::hash;
@@ -8,9 +9,11 @@ use crate::hash_table::hash;
 const MAX_LOG: u32 = 20;
 /// The number of 64-bit groups of bits.
 const GROUPS: usize = 1 << (MAX_LOG - u64::BITS.ilog2());
-/// The filter holds at most this many words, which set one bit in eight. Then it is cleared and filled anew.
+/// The filter holds at most this many words, which set one bit in eight. Then it is cleared and
+/// filled anew.
 pub(super) const MAX_WORDS: usize = 1 << 17;
-/// After this many positions the filter is checked: it is dropped unless it let the search skip at least `MIN_SKIPPED` of them.
+/// After this many positions the filter is checked: it is dropped unless it let the search skip at
+/// least `MIN_SKIPPED` of them.
 const CHECK_INTERVAL: usize = 2048;
 const MIN_SKIPPED: usize = CHECK_INTERVAL / 4 * 3;
 
@@ -25,8 +28,9 @@ pub(super) trait WordFilter {
     /// Records a word.
     fn add(&mut self, word: u32);
 
-    /// Whether a word is new. A new word may be taken for a known one, since words share bits, but never the reverse. With `skips`, the caller skips the
-    /// position if the word is new, which is counted.
+    /// Whether a word is new. A new word may be taken for a known one, since words share bits, but
+    /// never the reverse. With `skips`, the caller skips the position if the word is new, which is
+    /// counted.
     fn is_new(&mut self, word: u32, skips: bool) -> bool;
 
     /// Whether the search should go on without this filter.
@@ -67,14 +71,16 @@ pub(super) struct SeenWords<'a> {
 }
 
 impl<'a> SeenWords<'a> {
-    /// A filter that holds `words`, for a stream of `len` bytes that is searched from position `at` on.
+    /// A filter that holds `words`, for a stream of `len` bytes that is searched from position `at`
+    /// on.
     pub(super) fn new<'w>(
         bits: &'a mut Bits,
         words: impl Iterator<Item = &'w [u8; MIN_MATCH]>,
         at: usize,
         len: usize,
     ) -> Self {
-        // A short stream uses fewer groups, so that there is less to clear: at least 16 bits for each byte.
+        // A short stream uses fewer groups, so that there is less to clear: at least 16 bits for
+        // each byte.
         let used = (len / 4).next_power_of_two().min(GROUPS);
         bits[..used].fill(0);
         let mut seen = SeenWords {

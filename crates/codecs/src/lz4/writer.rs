@@ -1,4 +1,5 @@
-//! Writes the stream of LZ4HC. It gives up for lack of room exactly where the LZ4 library does, by the same margins.
+//! Writes the stream of LZ4HC. It gives up for lack of room exactly where the LZ4 library does, by
+//! the same margins.
 
 use super::format::{LAST_LITERALS, MIN_MATCH};
 use super::sequence::{
@@ -47,7 +48,8 @@ impl<'a> Writer<'a> {
         self.anchor
     }
 
-    /// Writes the literals before a match, and the match. `None` if they do not fit with the margin that the library demands.
+    /// Writes the literals before a match, and the match. `None` if they do not fit with the margin
+    /// that the library demands.
     #[inline(always)]
     pub(super) fn put(&mut self, found: Match) -> Option<()> {
         let sequence = Sequence {

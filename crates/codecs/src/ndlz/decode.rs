@@ -1,7 +1,8 @@
 //! The decoder.
 //!
-//! Which token comes next is unpredictable. So a table maps each token to the sources of the cell's rows, and all cells, except those of
-//! one repeated byte, are decoded by the same instructions without a branch.
+//! Which token comes next is unpredictable. So a table maps each token to the sources of the cell's
+//! rows, and all cells, except those of one repeated byte, are decoded by the same instructions
+//! without a branch.
 
 use super::header::HEADER_LEN;
 use super::tokens::{RowSource, TokenInfo};
@@ -10,7 +11,8 @@ use oxiblosc_base::{Error, Result};
 /// The token of a cell of one repeated byte.
 const REPEATED: u8 = 0x40;
 
-/// The position of a source's rows. It may lie outside the stream. `at` is the position of the token, and `distance` its operand.
+/// The position of a source's rows. It may lie outside the stream. `at` is the position of the
+/// token, and `distance` its operand.
 #[inline(always)]
 fn rows_position(source: RowSource, at: usize, distance: u16) -> usize {
     // The sum may overflow 16 bits, as in the reference's decoder.
@@ -27,8 +29,9 @@ fn rows_at<const SIDE: usize, const CELL: usize>(
     cell.as_chunks().0.first_chunk()
 }
 
-/// Decodes a whole cell, whose token is at `at`. Returns it and the position of the next token. `None` if the cell is invalid, and near the
-/// end of the stream, since it reads past the end of short cells; then [`read`] must be called.
+/// Decodes a whole cell, whose token is at `at`. Returns it and the position of the next token.
+/// `None` if the cell is invalid, and near the end of the stream, since it reads past the end of
+/// short cells; then [`read`] must be called.
 #[inline(always)]
 fn read_whole<const SIDE: usize, const CELL: usize>(
     tokens: &[TokenInfo<SIDE>; 256],
@@ -51,8 +54,8 @@ fn read_whole<const SIDE: usize, const CELL: usize>(
     (info.size > 0).then_some((cell, at + usize::from(info.size)))
 }
 
-/// Decodes a cell of `len` bytes into the front of `cell`, with every check. Returns the position of the next token. A cell that an edge of
-/// the block cuts has fewer than `SIDE * SIDE` bytes.
+/// Decodes a cell of `len` bytes into the front of `cell`, with every check. Returns the position
+/// of the next token. A cell that an edge of the block cuts has fewer than `SIDE * SIDE` bytes.
 #[cold]
 fn read<const SIDE: usize>(
     tokens: &[TokenInfo<SIDE>; 256],
@@ -96,7 +99,8 @@ fn read<const SIDE: usize>(
     Ok(at + size)
 }
 
-/// Decompresses a block of cells of `SIDE` x `SIDE` bytes, which is `CELL`, into the front of `dst`. Returns the size of the block.
+/// Decompresses a block of cells of `SIDE` x `SIDE` bytes, which is `CELL`, into the front of
+/// `dst`. Returns the size of the block.
 #[inline(always)]
 pub fn decompress<const SIDE: usize, const CELL: usize>(
     tokens: &[TokenInfo<SIDE>; 256],

@@ -10,15 +10,18 @@ pub const WINDOW: usize = 65535;
 /// Slots of a hash table.
 pub const SLOTS: usize = 1 << hash::BITS;
 
-/// An encoder for cells of one size. `MAX_LEN` is the largest size of an encoded cell: that of a literal cell with its token.
+/// An encoder for cells of one size. `MAX_LEN` is the largest size of an encoded cell: that of a
+/// literal cell with its token.
 pub trait CellEncoder<const SIDE: usize, const MAX_LEN: usize> {
-    /// Hashes a group of adjacent cells, given row by row. It must be called before the first of them is encoded.
+    /// Hashes a group of adjacent cells, given row by row. It must be called before the first of
+    /// them is encoded.
     ///
     /// # Safety
     /// As for [`HashVector::new`].
     unsafe fn hash<V: HashVector>(&mut self, group: &[[[u8; SIDE]; LANES]; SIDE]);
 
-    /// Encodes cell `n` of the last hashed group into `out`, which follows `written`, the stream so far. Returns the bytes written.
+    /// Encodes cell `n` of the last hashed group into `out`, which follows `written`, the stream so
+    /// far. Returns the bytes written.
     fn put(
         &mut self,
         n: usize,
@@ -38,8 +41,8 @@ fn hash_avx2<E: CellEncoder<SIDE, MAX_LEN>, const SIDE: usize, const MAX_LEN: us
     unsafe { encoder.hash::<Avx2Hashes>(group) };
 }
 
-/// Compresses a block of `rows` times `columns` bytes. Returns the bytes written, or 0 if the result is not smaller than `src` or
-/// might not fit into `dst`.
+/// Compresses a block of `rows` times `columns` bytes. Returns the bytes written, or 0 if the
+/// result is not smaller than `src` or might not fit into `dst`.
 #[inline(always)]
 pub fn compress<const SIDE: usize, const MAX_LEN: usize>(
     mut encoder: impl CellEncoder<SIDE, MAX_LEN>,
@@ -123,9 +126,10 @@ pub fn part_at<const N: usize, T>(
 /// A hash table of positions in the stream. 0 is an empty slot.
 pub type HashTable = [u32; SLOTS];
 
-/// Inserts the parts of a literal cell into a table, as the reference does. The first row of the cell is at `start` in the stream, and part
-/// `i` begins at row `i`. If the slot of the first part is not free, nothing happens. Otherwise the parts with a free slot are inserted, and
-/// the slots of the others are emptied.
+/// Inserts the parts of a literal cell into a table, as the reference does. The first row of the
+/// cell is at `start` in the stream, and part `i` begins at row `i`. If the slot of the first part
+/// is not free, nothing happens. Otherwise the parts with a free slot are inserted, and the slots
+/// of the others are emptied.
 pub fn insert<const N: usize>(
     table: &mut HashTable,
     slots: &[u32; N],

@@ -1,7 +1,7 @@
 //! The encoder for cells of 4 x 4.
 //!
-//! Most cells are found whole, so parts are only hashed when they are looked up, and the first that is found ends the search. A branch that
-//! is mispredicted takes less time than looking up all ten.
+//! Most cells are found whole, so parts are only hashed when they are looked up, and the first that
+//! is found ends the search. A branch that is mispredicted takes less time than looking up all ten.
 
 use super::encode::{CellEncoder, HashTable, WINDOW, insert, part_at, put};
 use super::hash::{self, HashVector, LANES, Lanes};
@@ -10,7 +10,8 @@ use core::ops::ControlFlow::{self, Break, Continue};
 
 const SIDE: usize = 4;
 
-/// The parts of two rows, in the order in which they are tried. Pair `i` and pair `5 - i` together are the cell.
+/// The parts of two rows, in the order in which they are tried. Pair `i` and pair `5 - i` together
+/// are the cell.
 const PAIRS: [[usize; 2]; 6] = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
 /// The parts of three rows, in the order in which they are tried, with their tokens.
 const TRIPLES: [([usize; 3], u8); 4] = [
@@ -27,8 +28,9 @@ pub struct Encoder {
     cells: Box<HashTable>,
     triples: Box<HashTable>,
     pairs: Box<HashTable>,
-    /// For each part of adjacent rows, by its first row, the slot into which the next literal cell inserts it: the last one that was found empty
-    /// for it, which may have been for an earlier cell (see [`insert`]).
+    /// For each part of adjacent rows, by its first row, the slot into which the next literal cell
+    /// inserts it: the last one that was found empty for it, which may have been for an earlier
+    /// cell (see [`insert`]).
     triple_slots: [u32; 2],
     pair_slots: [u32; 3],
 }
@@ -44,10 +46,12 @@ struct Part {
 }
 
 impl Part {
-    /// A part whose first row is `row`, and whose slot has a position. `is_same` says whether the stream has the part there.
+    /// A part whose first row is `row`, and whose slot has a position. `is_same` says whether the
+    /// stream has the part there.
     ///
-    /// Decoders add 3 to the distance of a part, in 16 bits. If that overflows, the cell is decoded wrongly. The reference takes such matches
-    /// all the same; we do not. It can only happen for parts that begin with the first row.
+    /// Decoders add 3 to the distance of a part, in 16 bits. If that overflows, the cell is decoded
+    /// wrongly. The reference takes such matches all the same; we do not. It can only happen for
+    /// parts that begin with the first row.
     #[inline(always)]
     fn new(slot: u32, position: u32, is_same: bool, row: usize, cell: &Cell) -> Self {
         let limit = if row == 0 {
@@ -121,7 +125,8 @@ fn two(first: u32, second: u32) -> u64 {
 }
 
 impl Encoder {
-    /// An encoder with empty tables. They are on the heap because they are too large for small stacks.
+    /// An encoder with empty tables. They are on the heap because they are too large for small
+    /// stacks.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
@@ -146,7 +151,8 @@ impl Encoder {
         Part::new(slot, position, same, rows[0], cell)
     }
 
-    /// Looks up pair `I`, and the pair of the other rows if it is found. If both are, writes them, and breaks with the number of bytes written.
+    /// Looks up pair `I`, and the pair of the other rows if it is found. If both are, writes them,
+    /// and breaks with the number of bytes written.
     #[inline(always)]
     fn put_two<const I: usize>(&self, cell: &Cell, out: &mut [u8; 17]) -> ControlFlow<usize, Part> {
         let part = self.pair::<I>(cell);
@@ -191,8 +197,8 @@ impl Encoder {
         Continue(part)
     }
 
-    /// Writes a cell as a match of some of its rows, and breaks with the number of bytes written. If there is no match, inserts the parts of the
-    /// cell into the tables, as it will be literal.
+    /// Writes a cell as a match of some of its rows, and breaks with the number of bytes written.
+    /// If there is no match, inserts the parts of the cell into the tables, as it will be literal.
     #[inline(always)]
     fn put_parts(&mut self, cell: &Cell, out: &mut [u8; 17]) -> ControlFlow<usize> {
         let (mut free_triples, mut free_pairs) = ([false; 2], [false; 3]);

@@ -17,8 +17,8 @@ pub struct Encoder {
     cells: Box<HashTable>,
     triples: Box<HashTable>,
     pairs: Box<HashTable>,
-    /// For each part, the slot into which the next literal cell inserts it: the last one that was found empty for it, which may have been
-    /// for an earlier cell (see [`insert`]).
+    /// For each part, the slot into which the next literal cell inserts it: the last one that was
+    /// found empty for it, which may have been for an earlier cell (see [`insert`]).
     triple_slots: [u32; TRIPLES],
     pair_slots: [u32; PAIRS],
 }
@@ -45,8 +45,9 @@ fn are_at(rows: &[u64], written: &[u8], position: usize) -> bool {
     })
 }
 
-/// Looks up the `N` parts of `ROWS` rows in a table. Writes the first that is found, with the other rows as literals, and breaks with the
-/// number of bytes written. If none is found, returns which parts have free slots, and stores those slots in `slots`.
+/// Looks up the `N` parts of `ROWS` rows in a table. Writes the first that is found, with the other
+/// rows as literals, and breaks with the number of bytes written. If none is found, returns which
+/// parts have free slots, and stores those slots in `slots`.
 #[inline(always)]
 fn put_rows<const ROWS: usize, const N: usize>(
     token: u8,
@@ -83,7 +84,8 @@ fn put_rows<const ROWS: usize, const N: usize>(
 }
 
 impl Encoder {
-    /// An encoder with empty tables. They are on the heap because they are too large for small stacks.
+    /// An encoder with empty tables. They are on the heap because they are too large for small
+    /// stacks.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
@@ -102,8 +104,8 @@ impl Encoder {
         })
     }
 
-    /// Writes a cell as a match of some of its rows, and breaks with the number of bytes written. If there is no match, inserts the parts of the
-    /// cell into the tables, as it will be literal.
+    /// Writes a cell as a match of some of its rows, and breaks with the number of bytes written.
+    /// If there is no match, inserts the parts of the cell into the tables, as it will be literal.
     #[inline(always)]
     fn put_parts(
         &mut self,

@@ -66,7 +66,8 @@ impl HashVector for Lanes {
     }
 }
 
-/// A vector for CPUs with AVX2. Invariant: where a value exists, the CPU has AVX2, since [`new`](Vector::new) requires it.
+/// A vector for CPUs with AVX2. Invariant: where a value exists, the CPU has AVX2, since
+/// [`new`](Vector::new) requires it.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub struct Avx2Hashes(std::arch::x86_64::__m256i);
@@ -76,7 +77,8 @@ impl HashVector for Avx2Hashes {
     #[inline(always)]
     unsafe fn new(lane: Lanes) -> Self {
         use std::arch::x86_64::_mm256_loadu_si256;
-        // SAFETY: the CPU has AVX2 (# Safety). The array has 32 bytes, and the load needs no alignment.
+        // SAFETY: the CPU has AVX2 (# Safety). The array has 32 bytes, and the load needs no
+        // alignment.
         Self(unsafe { _mm256_loadu_si256(lane.as_ptr().cast()) })
     }
 
@@ -84,7 +86,8 @@ impl HashVector for Avx2Hashes {
     fn lanes(self) -> Lanes {
         use std::arch::x86_64::_mm256_storeu_si256;
         let mut lane = [0; LANES];
-        // SAFETY: the CPU has AVX2 (invariant). The array has 32 bytes, and the store needs no alignment.
+        // SAFETY: the CPU has AVX2 (invariant). The array has 32 bytes, and the store needs no
+        // alignment.
         unsafe { _mm256_storeu_si256(lane.as_mut_ptr().cast(), self.0) };
         lane
     }
@@ -162,8 +165,9 @@ fn merge<V: HashVector>([a, b, c, d]: [V; 4]) -> V {
     a.add(b).add(c.add(d))
 }
 
-/// What all hashes begin with that begin with these words of each lane. There is no closure in it, nor in the functions below, because closures
-/// are not compiled with the CPU features of the caller.
+/// What all hashes begin with that begin with these words of each lane. There is no closure in it,
+/// nor in the functions below, because closures are not compiled with the CPU features of the
+/// caller.
 ///
 /// # Safety
 /// As for [`HashVector::new`]. `stripes` is not empty.

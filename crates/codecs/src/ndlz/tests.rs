@@ -3,7 +3,8 @@
 use super::*;
 use oxiblosc_testing::noise;
 
-/// A block with many repeats, near and far: its rows are taken from a few patterns, with some bytes changed.
+/// A block with many repeats, near and far: its rows are taken from a few patterns, with some bytes
+/// changed.
 fn repetitive(rows: usize, columns: usize) -> Vec<u8> {
     let random = noise(rows * columns + 1000);
     let mut data = vec![0; rows * columns];

@@ -3,19 +3,22 @@
 /// Where the decoder finds some rows of a cell in the stream.
 #[derive(Clone, Copy)]
 pub struct RowSource {
-    /// The mask of the distance: all ones for rows of an earlier cell, 0 for rows that follow the token, which have no distance.
+    /// The mask of the distance: all ones for rows of an earlier cell, 0 for rows that follow the
+    /// token, which have no distance.
     pub mask: u16,
     /// This is added to the distance.
     pub operands: u8,
-    /// An offset from the token. The distance counts back from there; rows without a distance begin there.
+    /// An offset from the token. The distance counts back from there; rows without a distance begin
+    /// there.
     pub base: u8,
     /// The size of the rows in bytes.
     pub len: u8,
 }
 
 impl RowSource {
-    /// Rows of an earlier cell, at the token's distance before the token. `operands` is 0, or the size of the token and its distances if the
-    /// reference's decoder counts from behind them (see `rows_position` in the decoder).
+    /// Rows of an earlier cell, at the token's distance before the token. `operands` is 0, or the
+    /// size of the token and its distances if the reference's decoder counts from behind them (see
+    /// `rows_position` in the decoder).
     const fn earlier(operands: u8, len: u8) -> Self {
         Self {
             mask: u16::MAX,
@@ -43,7 +46,8 @@ pub struct TokenInfo<const SIDE: usize> {
     pub size: u8,
     pub first: RowSource,
     pub second: RowSource,
-    /// For each row of the cell, its index in the first source, or `SIDE` plus its index in the second.
+    /// For each row of the cell, its index in the first source, or `SIDE` plus its index in the
+    /// second.
     pub rows: [u8; SIDE],
 }
 
@@ -67,8 +71,8 @@ impl<const SIDE: usize> TokenInfo<SIDE> {
     /// An invalid token.
     const INVALID: Self = Self::whole(0, RowSource::earlier(0, 0));
 
-    /// The rows `known` are in an earlier cell, the others follow the token. If a row is listed twice, its second index counts.
-    /// `operands` is as for [`RowSource::earlier`].
+    /// The rows `known` are in an earlier cell, the others follow the token. If a row is listed
+    /// twice, its second index counts. `operands` is as for [`RowSource::earlier`].
     const fn parts(operands: u8, known: &[u8]) -> Self {
         let mut info = Self {
             size: 0,

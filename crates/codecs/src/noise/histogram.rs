@@ -3,7 +3,8 @@
 use super::pieces::{PIECE, pieces};
 use super::stretches::Method;
 
-/// The bytes at the start of a piece that are tested first. They are enough to recognise most compressible pieces.
+/// The bytes at the start of a piece that are tested first. They are enough to recognise most
+/// compressible pieces.
 const PREFIX: usize = 512;
 /// The same of a stream that is one short piece.
 const SHORT_PREFIX: usize = 64;
@@ -14,7 +15,8 @@ pub(super) fn all_uniform(stream: &[u8]) -> bool {
     if stream.len() < 2 * PIECE {
         return is_short_uniform(stream);
     }
-    // From the last piece on: there lie the high bytes of numbers, which show most compressible streams.
+    // From the last piece on: there lie the high bytes of numbers, which show most compressible
+    // streams.
     pieces(stream).rev().all(|piece| {
         let mut histogram = Histogram::EMPTY;
         histogram.add_prefix(piece) == Method::Store && histogram.add_rest(piece) == Method::Store
@@ -37,7 +39,8 @@ fn is_short_uniform(stream: &[u8]) -> bool {
     })
 }
 
-/// A byte histogram. Alternate bytes are counted in two tables, because loading a count that was just stored stalls.
+/// A byte histogram. Alternate bytes are counted in two tables, because loading a count that was
+/// just stored stalls.
 pub(super) struct Histogram([[u16; 256]; 2]);
 
 impl Histogram {
@@ -57,7 +60,8 @@ impl Histogram {
         }
     }
 
-    /// Counts the prefix of a piece, and chooses a method by it. A piece that is shorter than usual gets a search.
+    /// Counts the prefix of a piece, and chooses a method by it. A piece that is shorter than usual
+    /// gets a search.
     pub(super) fn add_prefix(&mut self, piece: &[u8]) -> Method {
         if piece.len() < PIECE {
             return Method::Search;
@@ -86,18 +90,19 @@ impl Histogram {
     }
 }
 
-/// Pearson's chi-square test for a uniform distribution of `n` bytes, given the sum of the squares of their counts.
+/// Pearson's chi-square test for a uniform distribution of `n` bytes, given the sum of the squares
+/// of their counts.
 ///
-/// For random bytes chi-square is 255 on average, whatever `n` is. Where Huffman codes would save 0.023 bits per byte, it is larger by
-/// `n / 32`; so little is not worth the time.
+/// For random bytes chi-square is 255 on average, whatever `n` is. Where Huffman codes would
+/// save 0.023 bits per byte, it is larger by `n / 32`; so little is not worth the time.
 fn is_uniform(n: u64, squares: u64) -> bool {
     /// More than five times the standard deviation of 22.6.
     const TOLERANCE: u64 = 128;
     256 * squares <= n * (n + 255 + TOLERANCE.max(n / 32))
 }
 
-/// Chooses a method by the counts of all bytes. If two random bytes are equal in more than one of 12 cases, words are repeated by chance,
-/// and a search finds some of them.
+/// Chooses a method by the counts of all bytes. If two random bytes are equal in more than one of
+/// 12 cases, words are repeated by chance, and a search finds some of them.
 #[inline(never)]
 fn method(counts: &[u32; 256]) -> Method {
     let n: u64 = counts.iter().map(|count| u64::from(*count)).sum();

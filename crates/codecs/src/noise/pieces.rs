@@ -1,6 +1,7 @@
 //! The pieces of a stream.
 
-/// The size of a piece in bytes. Pieces are classified one by one. The last piece of a stream may be nearly twice as long.
+/// The size of a piece in bytes. Pieces are classified one by one. The last piece of a stream may
+/// be nearly twice as long.
 pub(in super::super) const PIECE: usize = 4096;
 
 /// How many pieces a stream has: at least one.

@@ -3,8 +3,8 @@
 use super::NoiseDetector;
 use oxiblosc_base::Result;
 
-/// Whether some group of 64 bytes of a stream has about as many different values as 64 random base64 digits, or more: 41 on average. Text has some
-/// 25.
+/// Whether some group of 64 bytes of a stream has about as many different values as 64 random
+/// base64 digits, or more: 41 on average. Text has some 25.
 #[inline(never)]
 pub(in super::super) fn has_noise(stream: &[u8]) -> bool {
     const GROUP: usize = 64;
@@ -20,8 +20,8 @@ pub(in super::super) fn has_noise(stream: &[u8]) -> bool {
 }
 
 impl NoiseDetector {
-    /// How many of 256 words of a stream occurred before in it. It stops when more than `enough` are. Words are so long that those of planes of
-    /// few values are not repeated by chance alone.
+    /// How many of 256 words of a stream occurred before in it. It stops when more than `enough`
+    /// are. Words are so long that those of planes of few values are not repeated by chance alone.
     pub(in super::super) fn repeats(&mut self, stream: &[u8], enough: usize) -> Result<usize> {
         const WORD: u32 = 8;
         let most = enough * stream.len() / 256;

@@ -20,12 +20,14 @@ pub(in super::super) struct Stretch {
     /// The length in bytes.
     pub len: usize,
     pub method: Method,
-    /// Judging by the samples, no match in this stretch or a later one refers to bytes before this position of the stream.
+    /// Judging by the samples, no match in this stretch or a later one refers to bytes before this
+    /// position of the stream.
     pub repeats_from: usize,
 }
 
-/// Gives short stretches the method of the neighbour that deserves more effort. A stretch at an end of the stream has one neighbour. If it is
-/// stored, only that counts; otherwise the end counts as a neighbour that deserves a search.
+/// Gives short stretches the method of the neighbour that deserves more effort. A stretch at an end
+/// of the stream has one neighbour. If it is stored, only that counts; otherwise the end counts as
+/// a neighbour that deserves a search.
 pub(super) fn adapt_short(stretches: &mut [Stretch]) {
     for i in 0..stretches.len() {
         let end = match stretches[i].method {

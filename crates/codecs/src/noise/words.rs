@@ -13,15 +13,17 @@ const MAX_WORD: u32 = 8;
 const MIN_LOG: u32 = 8;
 const MAX_LOG: u32 = 22;
 
-/// A table that holds the last word for each hash: 15 other bits of its hash, and a bit that is set. It is small, since most of the time is spent in
-/// waiting for it.
+/// A table that holds the last word for each hash: 15 other bits of its hash, and a bit that is
+/// set. It is small, since most of the time is spent in waiting for it.
 #[derive(Default)]
 pub(super) struct WordTable(TryVec<u16>);
 
 impl WordTable {
-    /// How many words of `word_len` bytes (4 to 8) of a stream occur a second time, at most about `window` bytes from each other. It stops when it has
-    /// found more than `enough`. It runs backward, since the high bytes of shuffled numbers, which repeat most often, come last. The result is
-    /// approximate: a word is forgotten when another one takes its slot, and one of 32,768 is taken for another.
+    /// How many words of `word_len` bytes (4 to 8) of a stream occur a second time, at most about
+    /// `window` bytes from each other. It stops when it has found more than `enough`. It runs
+    /// backward, since the high bytes of shuffled numbers, which repeat most often, come last. The
+    /// result is approximate: a word is forgotten when another one takes its slot, and one of
+    /// 32,768 is taken for another.
     #[inline(never)]
     pub(super) fn repeats(
         &mut self,

@@ -74,7 +74,8 @@ fn runs_between_noise_cost_nearly_nothing() {
     }
 }
 
-/// Uneven bytes of which few are repeated: numbers of four bytes, noise but for the highest, with repeats between them.
+/// Uneven bytes of which few are repeated: numbers of four bytes, noise but for the highest, with
+/// repeats between them.
 #[test]
 fn what_is_not_searched_for_repeats_has_next_to_none() {
     let mut numbers = Numbers(5);

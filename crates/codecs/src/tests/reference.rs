@@ -4,7 +4,8 @@ use super::*;
 use core::ffi::{c_char, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The reference library. Its compressor is a setting of the process, so one test at a time uses it.
+/// The reference library. Its compressor is a setting of the process, so one test at a time uses
+/// it.
 struct Reference(
     libloading::Library,
     #[expect(dead_code, reason = "held")] MutexGuard<'static, ()>,
@@ -32,7 +33,8 @@ impl Reference {
         Some(library)
     }
 
-    /// A chunk of one block and one stream, and where the stream lies in it; `None` if it holds none.
+    /// A chunk of one block and one stream, and where the stream lies in it; `None` if it holds
+    /// none.
     fn compress(&self, codec: Codec, clevel: u8, data: &[u8]) -> Option<(Vec<u8>, usize)> {
         type SetCompressor = unsafe extern "C" fn(*const c_char) -> c_int;
         type SetBlocksize = unsafe extern "C" fn(usize);
@@ -49,7 +51,8 @@ impl Reference {
         const NEVER_SPLIT: c_int = 2;
         let mut chunk = vec![0u8; data.len() + 4096];
         let name = std::ffi::CString::new(codec.name()).unwrap();
-        // SAFETY: the types are those of the reference's headers; the buffers are as long as is said.
+        // SAFETY: the types are those of the reference's headers; the buffers are as long as is
+        // said.
         let n = unsafe {
             self.0
                 .get::<SetCompressor>(b"blosc1_set_compressor")
@@ -130,9 +133,10 @@ fn the_reference_reads_ours_and_we_read_its() {
                     .compress(codec, clevel, None, &data, &mut packed)
                     .unwrap();
                 if codec == Codec::Zlib {
-                    // Another compressor than the reference's: the bytes are free, their number nearly not. Where a
-                    // short stream is cut into many parts, each has a code of its own; and levels 2 to 5 do
-                    // not enter all that a long match has, and look at fewer places where there are many.
+                    // Another compressor than the reference's: the bytes are free, their number
+                    // nearly not. Where a short stream is cut into many parts, each has a code of
+                    // its own; and levels 2 to 5 do not enter all that a long match has, and look
+                    // at fewer places where there are many.
                     let most = match (clevel, name.starts_with("stretches")) {
                         (2..=5, _) => 1045,
                         (_, true) => 1020,
@@ -169,7 +173,8 @@ fn the_reference_reads_ours_and_we_read_its() {
     assert!(compared > 1000, "only {compared} streams compared");
 }
 
-/// On both sides of the lengths from which on BloscLZ clears its table, with a table that was used before.
+/// On both sides of the lengths from which on BloscLZ clears its table, with a table that was used
+/// before.
 #[test]
 fn short_streams_of_blosclz_are_the_bytes_of_the_reference() {
     let Some(reference) = Reference::open() else {
@@ -198,7 +203,8 @@ fn short_streams_of_blosclz_are_the_bytes_of_the_reference() {
     assert!(compared > 900, "only {compared} streams compared");
 }
 
-/// Numbers of the kinds that Blosc is for, shuffled as it does it: planes for the levels that split blocks, whole blocks for others.
+/// Numbers of the kinds that Blosc is for, shuffled as it does it: planes for the levels that split
+/// blocks, whole blocks for others.
 #[test]
 fn zstd_finds_as_much_in_shuffled_numbers_as_the_reference() {
     let Some(reference) = Reference::open() else {
@@ -211,7 +217,8 @@ fn zstd_finds_as_much_in_shuffled_numbers_as_the_reference() {
             .flat_map(|i| next(i, &mut numbers).to_le_bytes())
             .collect()
     };
-    // Categories that come several times in a row, and codes each of which is followed by one of three.
+    // Categories that come several times in a row, and codes each of which is followed by one of
+    // three.
     let mut in_runs = |values, longest| {
         let (mut left, mut value) = (0, 0);
         kind(&mut |_, numbers| {

@@ -1,6 +1,8 @@
-//! The bit writer and the bit reader. Bits fill each byte from the lowest on, and are written in words of 64 bits.
+//! The bit writer and the bit reader. Bits fill each byte from the lowest on, and are written in
+//! words of 64 bits.
 
-/// Writes bits to a buffer. Bits that do not fit are dropped, and then [`BitWriter::finish`] returns `None`.
+/// Writes bits to a buffer. Bits that do not fit are dropped, and then [`BitWriter::finish`]
+/// returns `None`.
 pub struct BitWriter<'a> {
     out: &'a mut [u8],
     /// The number of bytes written, including those that did not fit.
@@ -42,7 +44,8 @@ impl<'a> BitWriter<'a> {
         let len = self.len + count;
         if len >= 64 {
             self.put_word(self.word);
-            // The number of `bits` that went into the word. It is 64 only if `self.len` was 0; then none are left.
+            // The number of `bits` that went into the word. It is 64 only if `self.len` was 0; then
+            // none are left.
             let used = 64 - self.len;
             self.word = bits.checked_shr(used).unwrap_or(0);
             self.len = len - 64;

@@ -1,12 +1,13 @@
-//! The coding of one cell of 4, 16, 64 or 256 items: the conversion to integers with a common exponent (block floating point), the transform
-//! along each dimension, and the inverses of both.
+//! The coding of one cell of 4, 16, 64 or 256 items: the conversion to integers with a common
+//! exponent (block floating point), the transform along each dimension, and the inverses of both.
 
 use super::bits::{BitReader, BitWriter};
 use super::coder::PlaneCoder;
 use super::number::{Int, Real};
 use super::planes::PlaneLimits;
 
-/// How much of a cell is coded. The ZFP library calls the first four `minbits`, `maxbits`, `maxprec` and `minexp`.
+/// How much of a cell is coded. The ZFP library calls the first four `minbits`, `maxbits`,
+/// `maxprec` and `minexp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellParams {
     /// The smallest number of bits of a cell. A shorter cell is padded with zeros.
@@ -17,7 +18,8 @@ pub struct CellParams {
     pub max_precision: u32,
     /// The exponent of the lowest bit plane that is coded, approximately.
     pub min_exponent: i32,
-    /// The order of the coefficients. It is a value at run time, because the compiler would unroll loops over a constant completely.
+    /// The order of the coefficients. It is a value at run time, because the compiler would unroll
+    /// loops over a constant completely.
     pub order: &'static [u8],
 }
 
@@ -34,7 +36,8 @@ const fn dims_of(items: usize) -> usize {
     items.trailing_zeros() as usize / 2
 }
 
-/// The lifting scheme of the forward transform, which turns four integers into their average and differences.
+/// The lifting scheme of the forward transform, which turns four integers into their average and
+/// differences.
 #[inline(always)]
 fn forward_lift<I: Int>([mut x, mut y, mut z, mut w]: [I; 4]) -> [I; 4] {
     x = x.plus(w).half();
@@ -66,7 +69,8 @@ fn inverse_lift<I: Int>([mut x, mut y, mut z, mut w]: [I; 4]) -> [I; 4] {
     [x, y, z, w]
 }
 
-/// Applies a transform along the dimension in which neighbours are `STRIDE` apart, if the cell has that dimension.
+/// Applies a transform along the dimension in which neighbours are `STRIDE` apart, if the cell has
+/// that dimension.
 #[inline(always)]
 fn along<I: Int, const N: usize, const STRIDE: usize>(
     cell: &mut [I; N],
@@ -85,7 +89,8 @@ fn along<I: Int, const N: usize, const STRIDE: usize>(
     }
 }
 
-/// Encodes a cell of `N` items. `coefficients` is a buffer for their coefficients. `W` is the number of words that hold `N` bits.
+/// Encodes a cell of `N` items. `coefficients` is a buffer for their coefficients. `W` is the
+/// number of words that hold `N` bits.
 #[inline(always)]
 pub fn encode<R: Real, const N: usize, const W: usize>(
     coder: impl PlaneCoder,
@@ -113,7 +118,8 @@ pub fn encode<R: Real, const N: usize, const W: usize>(
     along::<_, N, 16>(&mut ints, forward_lift);
     along::<_, N, 64>(&mut ints, forward_lift);
     for (coefficient, position) in coefficients.iter_mut().zip(params.order) {
-        // Positions are less than `N`. The remainder only tells the compiler so, to avoid a bounds check.
+        // Positions are less than `N`. The remainder only tells the compiler so, to avoid a bounds
+        // check.
         *coefficient = ints[usize::from(*position) % N].to_negabinary();
     }
     let limits = PlaneLimits {

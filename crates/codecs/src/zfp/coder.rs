@@ -3,8 +3,9 @@
 use super::bits::{BitReader, BitWriter};
 use super::planes::{PlaneLimits, decode, encode};
 
-/// The coding of bit planes with one set of CPU features. It does not depend on the type of the items. It is not inlined, so that it is
-/// compiled only once for both types, except for cells of one dimension, where a call would cost too much.
+/// The coding of bit planes with one set of CPU features. It does not depend on the type of the
+/// items. It is not inlined, so that it is compiled only once for both types, except for cells of
+/// one dimension, where a call would cost too much.
 pub trait PlaneCoder: Copy {
     /// See [`encode`].
     fn encode<const N: usize, const W: usize>(
@@ -48,7 +49,8 @@ impl PlaneCoder for BaselineCoder {
     }
 }
 
-/// AVX2 and the bit manipulation instructions BMI1, BMI2 and LZCNT. Invariant: a value exists only if the CPU has them, as `new` checks.
+/// AVX2 and the bit manipulation instructions BMI1, BMI2 and LZCNT. Invariant: a value exists only
+/// if the CPU has them, as `new` checks.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub struct Avx2Coder(());

@@ -35,8 +35,9 @@ pub trait Real: Copy + Default {
     fn write(self, bytes: &mut [u8]);
     /// The larger of `self` and the absolute value of `other`. NaN is less than any number.
     fn larger(self, other: Self) -> Self;
-    /// The exponent as the format defines it, of a number that is not negative: the smallest `e` with `self` < 2^e, but not less than that of
-    /// the smallest normal number. Minus [`Real::BIAS`] for 0, and 0 for infinity.
+    /// The exponent as the format defines it, of a number that is not negative: the smallest `e`
+    /// with `self` < 2^e, but not less than that of the smallest normal number. Minus
+    /// [`Real::BIAS`] for 0, and 0 for infinity.
     fn exponent(self) -> i32;
     /// 2 to the power of `exponent`: infinity on overflow, 0 on underflow.
     fn power_of_two(exponent: i32) -> Self;
@@ -46,8 +47,8 @@ pub trait Real: Copy + Default {
     fn dequantize(int: Self::Int, scale: Self) -> Self;
 }
 
-/// Implements the traits for a type of items. The arguments are its signed and its unsigned integer type, the number of exponent
-/// bits, and the x86-64 intrinsics that convert it to an integer.
+/// Implements the traits for a type of items. The arguments are its signed and its unsigned integer
+/// type, the number of exponent bits, and the x86-64 intrinsics that convert it to an integer.
 macro_rules! number {
     ($real:ident, $int:ident, $bits:ident, $exponent_bits:literal, $convert:ident($set:ident)) => {
         impl Int for $int {

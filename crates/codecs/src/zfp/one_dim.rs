@@ -1,8 +1,10 @@
-//! The coding of [`planes`](super::planes) for cells of one dimension, which have four coefficients.
+//! The coding of [`planes`](super::planes) for cells of one dimension, which have four
+//! coefficients.
 //!
-//! Here a plane is four bits, and a `u64` holds sixteen planes. While no further coefficient becomes significant, each plane takes the same
-//! number of bits in the stream, so many planes are written or read at once. The few planes in which a coefficient becomes significant are
-//! looked up in tables.
+//! Here a plane is four bits, and a `u64` holds sixteen planes. While no further coefficient
+//! becomes significant, each plane takes the same number of bits in the stream, so many planes are
+//! written or read at once. The few planes in which a coefficient becomes significant are looked up
+//! in tables.
 
 use super::bits::{BitReader, BitWriter};
 use super::planes::PlaneLimits;
@@ -29,7 +31,8 @@ const fn code_of(significant: usize, plane: u8) -> PlaneCode {
     let mut bits = plane & ((1 << significant) - 1);
     let (mut len, mut significant) = (significant, significant);
     while significant < N {
-        // The group test, then a unary code for the distance to the next significant coefficient. The 1 of the last coefficient is implied.
+        // The group test, then a unary code for the distance to the next significant coefficient.
+        // The 1 of the last coefficient is implied.
         let rest = plane >> significant;
         if rest == 0 {
             len += 1;
@@ -51,7 +54,8 @@ const fn code_of(significant: usize, plane: u8) -> PlaneCode {
     }
 }
 
-/// The plane whose code is in the lowest of `bits`, if the first `significant` coefficients are significant. Only `left` of the bits exist.
+/// The plane whose code is in the lowest of `bits`, if the first `significant` coefficients are
+/// significant. Only `left` of the bits exist.
 const fn plane_of(significant: usize, bits: u64, left: usize) -> PlaneCode {
     let mut len = if significant < left {
         significant
@@ -65,7 +69,8 @@ const fn plane_of(significant: usize, bits: u64, left: usize) -> PlaneCode {
         if bits >> (len - 1) & 1 == 0 {
             break;
         }
-        // If the bits end within the unary code, the coefficient at that position becomes significant.
+        // If the bits end within the unary code, the coefficient at that position becomes
+        // significant.
         while significant < N - 1 && len < left {
             len += 1;
             if bits >> (len - 1) & 1 == 1 {
@@ -123,7 +128,8 @@ fn reverse_nibbles(word: u64) -> u64 {
     ((word & low) << 4 | word >> 4 & low).swap_bytes()
 }
 
-/// Word `n` of the planes, the highest plane first. Each of the rows that [`transpose`] returned holds every fourth plane.
+/// Word `n` of the planes, the highest plane first. Each of the rows that [`transpose`] returned
+/// holds every fourth plane.
 #[inline(always)]
 fn word_of(rows: &[u64; N], precision: u32, n: usize) -> u64 {
     let shift = precision as usize - PLANES_PER_WORD * (n + 1);
@@ -182,7 +188,8 @@ pub fn encode(values: &[u64; N], limits: PlaneLimits, out: &mut BitWriter) -> us
     } = limits;
     let mut rows = *values;
     transpose(&mut rows);
-    // For each number of significant coefficients, the first plane in which a further one becomes significant.
+    // For each number of significant coefficients, the first plane in which a further one becomes
+    // significant.
     let mut rest = 0;
     let mut next_new = [usize::MAX; N + 1];
     for (value, new) in values.iter().zip(&mut next_new).rev() {
@@ -196,7 +203,8 @@ pub fn encode(values: &[u64; N], limits: PlaneLimits, out: &mut BitWriter) -> us
         let stop = end.min(at / PLANES_PER_WORD * PLANES_PER_WORD + PLANES_PER_WORD);
         while at < stop && left > 0 {
             let next = stop.min(next_new[significant]);
-            // Each plane before `next` has the bits of the significant coefficients and a group test of 0.
+            // Each plane before `next` has the bits of the significant coefficients and a group
+            // test of 0.
             let width = (significant + 1).min(N);
             let len = ((next - at) * width).min(left);
             let same = pack(word >> (4 * (at % PLANES_PER_WORD)), width);
@@ -217,8 +225,8 @@ pub fn encode(values: &[u64; N], limits: PlaneLimits, out: &mut BitWriter) -> us
     bits - left
 }
 
-/// For each number of significant coefficients, a mask of the group tests in a run of planes in which no further one becomes significant. The
-/// first group test that is 1 ends the run.
+/// For each number of significant coefficients, a mask of the group tests in a run of planes in
+/// which no further one becomes significant. The first group test that is 1 ends the run.
 const GROUP_TESTS: [u64; N + 1] = [
     u64::MAX,
     0xaaaa_aaaa_aaaa_aaaa,
@@ -255,8 +263,9 @@ pub fn decode(limits: PlaneLimits, input: &mut BitReader) -> ([u64; N], usize) {
             left -= len;
             at += count;
             if at < stop && left > 0 {
-                // `bits` still holds the whole code. A run takes at most 15 planes of 4 bits, which leaves 4 bits. Planes take 4 bits only
-                // with 3 or 4 significant coefficients, and then no code is longer.
+                // `bits` still holds the whole code. A run takes at most 15 planes of 4 bits, which
+                // leaves 4 bits. Planes take 4 bits only with 3 or 4 significant coefficients, and
+                // then no code is longer.
                 bits >>= len;
                 let code = if left >= MAX_PLANE_BITS as usize {
                     DECODE_TABLE[significant][bits as usize % (1 << MAX_PLANE_BITS)]

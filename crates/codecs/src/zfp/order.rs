@@ -1,5 +1,6 @@
-//! The order of the coefficients of a cell, from low to high frequencies: by the sum of their indices along the dimensions, then by the sum of
-//! the squares of these. The format's tables decide ties. An entry is the position `x + 4 y + 16 z + 64 w`.
+//! The order of the coefficients of a cell, from low to high frequencies: by the sum of their
+//! indices along the dimensions, then by the sum of the squares of these. The format's tables
+//! decide ties. An entry is the position `x + 4 y + 16 z + 64 w`.
 
 /// The order for cells of 1 to 4 dimensions.
 pub fn of(dims: usize) -> &'static [u8] {

@@ -1,6 +1,8 @@
-//! Embedded coding of coefficients, from the highest bit plane down. A coefficient is significant from the first plane on in which its bit is
-//! set. In each plane, the bits of the significant coefficients are written as they are. The others are coded by group tests: a bit says
-//! whether a further coefficient becomes significant in this plane, and if so, a unary code says which one is next.
+//! Embedded coding of coefficients, from the highest bit plane down. A coefficient is significant
+//! from the first plane on in which its bit is set. In each plane, the bits of the significant
+//! coefficients are written as they are. The others are coded by group tests: a bit says whether a
+//! further coefficient becomes significant in this plane, and if so, a unary code says which one is
+//! next.
 
 use super::bits::{BitReader, BitWriter};
 use super::one_dim;
@@ -38,9 +40,10 @@ fn next_one<const W: usize>(plane: &[u64; W], from: usize) -> Option<usize> {
     }
 }
 
-/// Writes a group test that succeeds and the unary code behind it: a 1 for the test, a 0 for each of the `zeros` coefficients that are
-/// skipped, and a 1 for the one that becomes significant. For the last coefficient of the cell that 1 is implied. At most `left` bits are
-/// written. Returns the number of bits written.
+/// Writes a group test that succeeds and the unary code behind it: a 1 for the test, a 0 for each
+/// of the `zeros` coefficients that are skipped, and a 1 for the one that becomes significant. For
+/// the last coefficient of the cell that 1 is implied. At most `left` bits are written. Returns the
+/// number of bits written.
 #[inline(always)]
 fn put_one(out: &mut BitWriter, zeros: usize, is_last: bool, left: usize) -> usize {
     let len = zeros + 1 + usize::from(!is_last);
@@ -58,11 +61,13 @@ fn put_one(out: &mut BitWriter, zeros: usize, is_last: bool, left: usize) -> usi
     len.min(left)
 }
 
-/// Reads a group test of 1, the lowest of the next `bits`, and the zeros behind it up to the first 1, at most `most`. Returns the number of
-/// zeros, and the number of bits that were read behind the test.
+/// Reads a group test of 1, the lowest of the next `bits`, and the zeros behind it up to the first
+/// 1, at most `most`. Returns the number of zeros, and the number of bits that were read behind the
+/// test.
 #[inline(always)]
 fn take_zeros(input: &mut BitReader, bits: u64, most: usize) -> (usize, usize) {
-    // Count the zeros in the 63 bits behind the group test. Only if all of these are 0, more bits are needed.
+    // Count the zeros in the 63 bits behind the group test. Only if all of these are 0, more bits
+    // are needed.
     let zeros = (bits >> 1 | 1 << 63).trailing_zeros() as usize;
     if zeros < 63.min(most) {
         input.skip(zeros + 2);
@@ -81,7 +86,8 @@ fn take_zeros(input: &mut BitReader, bits: u64, most: usize) -> (usize, usize) {
     (most, most)
 }
 
-/// Writes `N` coefficients, whose place the bit planes take. Returns the number of bits written. `W` is the number of words that hold `N` bits.
+/// Writes `N` coefficients, whose place the bit planes take. Returns the number of bits written.
+/// `W` is the number of words that hold `N` bits.
 #[inline(always)]
 pub fn encode<const N: usize, const W: usize>(
     values: &mut [u64; N],
@@ -95,7 +101,8 @@ pub fn encode<const N: usize, const W: usize>(
     }
     let planes = Planes::<N, W>::from_coefficients(limits.precision, values);
     let mut left = limits.bits;
-    // The number of significant coefficients. As they are ordered by frequency, all coefficients before a significant one count too.
+    // The number of significant coefficients. As they are ordered by frequency, all coefficients
+    // before a significant one count too.
     let mut significant = 0usize;
     for k in (limits.last()..limits.precision).rev() {
         if left == 0 {

@@ -1,5 +1,5 @@
-//! Tests that each mode keeps its promise, and that damaged streams do no harm. `tests/plugins` compares the streams with the
-//! reference's.
+//! Tests that each mode keeps its promise, and that damaged streams do no harm. `tests/plugins`
+//! compares the streams with the reference's.
 
 use super::*;
 use oxiblosc_testing::noise;

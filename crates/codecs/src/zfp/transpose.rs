@@ -1,6 +1,7 @@
 //! Bit planes: coefficients, transposed in place.
 
-/// One step of [`transpose`]: swaps blocks of `STEP` x `STEP` bits, if there are more rows than `STEP`.
+/// One step of [`transpose`]: swaps blocks of `STEP` x `STEP` bits, if there are more rows than
+/// `STEP`.
 #[inline(always)]
 fn exchange<const N: usize, const STEP: usize>(rows: &mut [u64; N]) {
     if STEP >= N {
@@ -18,8 +19,9 @@ fn exchange<const N: usize, const STEP: usize>(rows: &mut [u64; N]) {
     }
 }
 
-/// Transposes the `N` x `N` bits in each of the 64 / `N` columns of `rows`: bit `i` of row `j` becomes bit `j` of row `i`. The steps are
-/// written out because the compiler would not unroll a loop over them, and the shifts would not be constants.
+/// Transposes the `N` x `N` bits in each of the 64 / `N` columns of `rows`: bit `i` of row `j`
+/// becomes bit `j` of row `i`. The steps are written out because the compiler would not unroll a
+/// loop over them, and the shifts would not be constants.
 #[inline(always)]
 pub fn transpose<const N: usize>(rows: &mut [u64; N]) {
     exchange::<N, 32>(rows);
@@ -35,9 +37,10 @@ const fn is_packed(n: usize) -> bool {
     n < 64
 }
 
-/// The planes of `N` coefficients (16, 64 or 256), each of `W` words, in the place of the coefficients: bit `i` of plane `k` is bit `k` of
-/// coefficient `i`. Word `w` of plane `k` is row `64 * w + k`. Planes of 16 coefficients are packed: row `k % 16` holds plane `k` from bit
-/// `k - k % 16` on.
+/// The planes of `N` coefficients (16, 64 or 256), each of `W` words, in the place of the
+/// coefficients: bit `i` of plane `k` is bit `k` of coefficient `i`. Word `w` of plane `k` is row
+/// `64 * w + k`. Planes of 16 coefficients are packed: row `k % 16` holds plane `k` from bit `k - k
+/// % 16` on.
 pub struct Planes<'a, const N: usize, const W: usize> {
     rows: &'a mut [u64; N],
 }

@@ -3,8 +3,8 @@
 use super::{is_error, sys, written};
 use oxiblosc_base::Result;
 
-/// Compresses a stream with the parameters of the context. Each piece of `piece` bytes begins a new block, which has codes of its own. Returns the bytes
-/// written, or 0 if they do not fit.
+/// Compresses a stream with the parameters of the context. Each piece of `piece` bytes begins a new
+/// block, which has codes of its own. Returns the bytes written, or 0 if they do not fit.
 ///
 /// # Safety
 /// `cctx` is a context that nothing else uses during the call, in a session that has not begun.
@@ -32,8 +32,9 @@ pub(super) unsafe fn compress(
         input.size = src.len().min(input.size + piece);
         let whole = input.size == src.len();
         let end = if whole { ZSTD_e_end } else { ZSTD_e_flush };
-        // SAFETY: as above. The library reads `src` up to `input.size`, which is at most its length, and writes to `dst` up to its
-        // length. Neither buffer moves between the calls, since both are borrowed.
+        // SAFETY: as above. The library reads `src` up to `input.size`, which is at most its
+        // length, and writes to `dst` up to its length. Neither buffer moves between the calls,
+        // since both are borrowed.
         let left = unsafe { sys::ZSTD_compressStream2(cctx, &mut output, &mut input, end) };
         match left {
             0 if whole => return Ok(output.pos),
@@ -51,7 +52,8 @@ mod tests {
     use super::super::{Compressor, Decompressor, compress_by_plan};
     use super::*;
 
-    /// Bytes of few values in the first half of each piece of a thousand bytes, and runs in the other.
+    /// Bytes of few values in the first half of each piece of a thousand bytes, and runs in the
+    /// other.
     fn data(len: usize) -> Vec<u8> {
         let byte = |i: usize| match i % 1000 {
             ..500 => (i * i / 7 % 23) as u8,

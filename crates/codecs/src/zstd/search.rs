@@ -1,7 +1,7 @@
 //! Chooses the library's search that suits a stream.
 //!
-//! The library chooses a search by level and length alone. At the levels that use large blocks it tries as many candidates where they do not pay as
-//! elsewhere: where nothing is repeated.
+//! The library chooses a search by level and length alone. At the levels that use large blocks it
+//! tries as many candidates where they do not pay as elsewhere: where nothing is repeated.
 
 use super::super::noise::{NoiseDetector, has_noise};
 use core::ffi::c_int;
@@ -10,11 +10,13 @@ use oxiblosc_base::Result;
 use zstd_sys::ZSTD_strategy::ZSTD_lazy2;
 use zstd_sys::{ZSTD_cParameter, ZSTD_strategy};
 
-/// The lengths of whole blocks of many planes of bytes or bits at levels 7 and 8. The streams of split blocks are shorter, by default.
+/// The lengths of whole blocks of many planes of bytes or bits at levels 7 and 8. The streams of
+/// split blocks are shorter, by default.
 const LARGE_BLOCK: usize = 512 << 10;
 
-/// The length of the pieces into which a stream is cut, each of which gets blocks of its own: that of some bit planes, and of one of sixteen
-/// planes in a block of half a megabyte. Where two planes with different statistics share entropy codes, these are up to 8 % longer.
+/// The length of the pieces into which a stream is cut, each of which gets blocks of its own: that
+/// of some bit planes, and of one of sixteen planes in a block of half a megabyte. Where two planes
+/// with different statistics share entropy codes, these are up to 8 % longer.
 pub(super) const PIECE: usize = 32 << 10;
 
 /// Parameters of a search. The other parameters are those of the level.
@@ -24,8 +26,8 @@ pub(super) struct Search {
     /// The binary logarithm of the number of candidates, for strategies that try several.
     attempts: c_int,
     min_match: c_int,
-    /// Whether candidates are in rows, which are compared at once. Otherwise they are in hash chains, which are faster where most searches find
-    /// something.
+    /// Whether candidates are in rows, which are compared at once. Otherwise they are in hash
+    /// chains, which are faster where most searches find something.
     rows: bool,
 }
 
@@ -36,8 +38,8 @@ pub(super) enum Plan {
     Level,
     /// Use this search.
     Search(Search),
-    /// Use this search in pieces of [`PIECE`], each of which has entropy codes of its own. At the beginning of a piece the search tries every position
-    /// again.
+    /// Use this search in pieces of [`PIECE`], each of which has entropy codes of its own. At the
+    /// beginning of a piece the search tries every position again.
     SearchPieces(Search),
 }
 
@@ -64,7 +66,8 @@ impl Search {
     pub(super) fn parameters(self, len: usize) -> [(ZSTD_cParameter, c_int); 6] {
         use ZSTD_cParameter::*;
         const USE_ROW_MATCH_FINDER: ZSTD_cParameter = ZSTD_c_experimentalParam14;
-        // Small tables stay in the caches. Rows need a slot for each position; chains find nearly as much with a quarter of that.
+        // Small tables stay in the caches. Rows need a slot for each position; chains find nearly
+        // as much with a quarter of that.
         let less = if self.rows { 0 } else { 2 };
         let table_log = len.next_power_of_two().ilog2().saturating_sub(less).max(15) as c_int;
         [
@@ -79,7 +82,8 @@ impl Search {
     }
 }
 
-/// Whether a search is chosen for streams of this length by what they hold. At lower levels it would take as long to look at that as it saves.
+/// Whether a search is chosen for streams of this length by what they hold. At lower levels it
+/// would take as long to look at that as it saves.
 fn is_planned(clevel: u8, len: usize) -> bool {
     matches!(clevel, 7 | 8) && len >= LARGE_BLOCK
 }
@@ -88,14 +92,16 @@ fn is_planned(clevel: u8, len: usize) -> bool {
 const SHORT: usize = 16 << 10;
 /// The shortest streams for which setting other parameters pays.
 const MIN_SHORT: usize = 128;
-/// The lengths of streams for which the library's table of rows at level 5 has twice as many slots as there are positions.
+/// The lengths of streams for which the library's table of rows at level 5 has twice as many slots
+/// as there are positions.
 const SPARSE_ROWS: RangeInclusive<usize> = (128 << 10) + 1..=256 << 10;
 
 /// The plan for a stream of which nothing is known but its length.
 pub(super) fn plan_for_length(clevel: u8, stream: &[u8]) -> Plan {
     match (clevel, stream.len()) {
-        // The library would use a binary tree. Hash chains, which are short here, find as much in half the time. But the search with chains
-        // takes large steps in noise, and so misses matches behind it.
+        // The library would use a binary tree. Hash chains, which are short here, find as much in
+        // half the time. But the search with chains takes large steps in noise, and so misses
+        // matches behind it.
         (5, MIN_SHORT..=SHORT) if !has_noise(stream) => {
             Plan::Search(Search::chains(ZSTD_lazy2, 6, 4))
         }
@@ -105,8 +111,8 @@ pub(super) fn plan_for_length(clevel: u8, stream: &[u8]) -> Plan {
     }
 }
 
-/// If fewer of 256 words are repeated, shorter searches in pieces find as much as the level's, since entropy codes of its own for each piece gain
-/// as much as a longer search.
+/// If fewer of 256 words are repeated, shorter searches in pieces find as much as the level's,
+/// since entropy codes of its own for each piece gain as much as a longer search.
 const FEW_REPEATS: usize = 77;
 
 /// Plans the compression of a block of several planes.

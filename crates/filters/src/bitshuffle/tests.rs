@@ -133,7 +133,8 @@ fn odd_typesizes_are_copies() {
 fn kernels_of_bit_matrices_do_as_defined() {
     let data = noise(16 * 16);
     let (mut out, mut back) = ([0; 16 * 16], [0; 16 * 16]);
-    // SAFETY: every CPU of the architecture has the vector, and the buffers have the size of its tile of 16 groups of two-byte elements.
+    // SAFETY: every CPU of the architecture has the vector, and the buffers have the size of its
+    // tile of 16 groups of two-byte elements.
     unsafe {
         let rows: [simd::AnyCpu; 8] = matrices::matrices_forward(data.as_ptr());
         out.chunks_exact_mut(16)

@@ -1,5 +1,6 @@
-//! CRC-32C with vectors of 256 bits and the CRC-32C instruction at the same time. The two use different units of the CPU, so that long data take
-//! less time than with either alone. Of each [`BLOCK`], three parts go through the instruction, interleaved because each step waits for the
+//! CRC-32C with vectors of 256 bits and the CRC-32C instruction at the same time. The two use
+//! different units of the CPU, so that long data take less time than with either alone. Of each
+//! [`BLOCK`], three parts go through the instruction, interleaved because each step waits for the
 //! result of the step before. The rest of the block is folded.
 
 use super::polynomial::{fold_factors, power_of_x};
@@ -7,7 +8,8 @@ use std::arch::x86_64::*;
 
 /// The size of a vector in bytes.
 const WIDTH: usize = size_of::<__m256i>();
-/// The rounds of a block. Each folds two vectors into the next two, and takes two words of each of the three parts.
+/// The rounds of a block. Each folds two vectors into the next two, and takes two words of each of
+/// the three parts.
 const ROUNDS: usize = 16;
 /// The size of each of the three parts.
 const PART_BYTES: usize = 16 * ROUNDS;
@@ -36,7 +38,8 @@ fn fold(bytes: __m256i, factors: __m256i, behind: __m256i) -> __m256i {
     _mm256_xor_si256(_mm256_xor_si256(first, last), behind)
 }
 
-/// The remainder of a vector, after `more` is added to its last eight bytes. The CRC-32C instruction divides by the polynomial.
+/// The remainder of a vector, after `more` is added to its last eight bytes. The CRC-32C
+/// instruction divides by the polynomial.
 #[target_feature(enable = "avx2,pclmulqdq,sse4.2")]
 fn remainder(sum: __m256i, more: u64) -> u64 {
     const WITHIN: (i64, i64) = fold_factors(16);
@@ -61,9 +64,11 @@ fn multiplied(crc: u64, power: i64) -> u64 {
 /// See [`super::shifted`].
 #[target_feature(enable = "pclmulqdq,sse4.1,sse4.2")]
 pub fn shifted(crc: u32, len: usize) -> u32 {
-    /// The remainders of the powers of x repeat with this period, since the polynomial is x + 1 times a primitive polynomial of degree 31.
+    /// The remainders of the powers of x repeat with this period, since the polynomial is x + 1
+    /// times a primitive polynomial of degree 31.
     const ORDER: usize = (1 << 31) - 1;
-    /// The powers of x for one byte, two bytes, four bytes and so on, less x^32, by which the instruction multiplies.
+    /// The powers of x for one byte, two bytes, four bytes and so on, less x^32, by which the
+    /// instruction multiplies.
     const MOVES: [i64; 48] = {
         let mut moves = [0; 48];
         let mut i = 0;
@@ -93,7 +98,8 @@ fn words(crc: u64, bytes: &[u8]) -> u64 {
 /// The remainder of data followed by a block, given the remainder `crc` of the data.
 #[target_feature(enable = "avx2,vpclmulqdq,pclmulqdq,sse4.2")]
 fn block(crc: u64, block: &[u8; BLOCK]) -> u64 {
-    // The powers of x that move the remainders of the three parts to the last eight bytes of the block.
+    // The powers of x that move the remainders of the three parts to the last eight bytes of the
+    // block.
     const MOVES: [i64; 3] = [
         power_of_x(8 * (2 * PART_BYTES + FOLDED_BYTES) - 32),
         power_of_x(8 * (PART_BYTES + FOLDED_BYTES) - 32),

@@ -3,13 +3,15 @@
 use super::polynomial::fold_factors;
 use std::arch::x86_64::*;
 
-/// From this length on it is faster than [`avx2`](super::avx2). Four vectors are folded at the same time, so it must be at least four vectors.
+/// From this length on it is faster than [`avx2`](super::avx2). Four vectors are folded at the same
+/// time, so it must be at least four vectors.
 pub const LONG: usize = 512;
 
 /// The size of a vector in bytes.
 const WIDTH: usize = size_of::<__m512i>();
 
-/// Folds the four quarters of `bytes` into those of `behind`, which lie as far behind as the factors say.
+/// Folds the four quarters of `bytes` into those of `behind`, which lie as far behind as the
+/// factors say.
 #[target_feature(enable = "avx512f,vpclmulqdq")]
 fn fold(bytes: __m512i, factors: __m512i, behind: __m512i) -> __m512i {
     let first = _mm512_clmulepi64_epi128::<0x00>(bytes, factors);
@@ -46,8 +48,8 @@ fn loaded<const DIFFERENCE: bool>(bytes: &[u8; WIDTH], others: &[u8; WIDTH]) -> 
     }
 }
 
-/// The remainder of data followed by `bytes`, given the remainder `crc` of the data. With `DIFFERENCE`, `bytes` are XORed with `others`, which
-/// have the same length.
+/// The remainder of data followed by `bytes`, given the remainder `crc` of the data. With
+/// `DIFFERENCE`, `bytes` are XORed with `others`, which have the same length.
 #[target_feature(enable = "avx512f,vpclmulqdq,sse4.2")]
 fn remainder<const DIFFERENCE: bool>(crc: u32, bytes: &[u8], others: &[u8]) -> u32 {
     const NEXT: (i64, i64) = fold_factors(WIDTH);
@@ -102,7 +104,8 @@ fn remainder<const DIFFERENCE: bool>(crc: u32, bytes: &[u8], others: &[u8]) -> u
             _mm512_extracti32x4_epi32::<3>(sum),
         ),
     );
-    // These 16 bytes have the remainder of the whole. The CRC-32C instruction divides by the polynomial.
+    // These 16 bytes have the remainder of the whole. The CRC-32C instruction divides by the
+    // polynomial.
     let mut crc = _mm_crc32_u64(0, _mm_extract_epi64::<0>(last) as u64);
     crc = _mm_crc32_u64(crc, _mm_extract_epi64::<1>(last) as u64);
     words::<DIFFERENCE>(crc as u32, tail, other_tail)

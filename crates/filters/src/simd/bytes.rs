@@ -3,8 +3,8 @@
 /// How many bytes are compared before the result is tested.
 pub(crate) const PIECE: usize = 256;
 
-/// The difference of each byte from the previous one, and of the first from 0. It is inlined, so that it is compiled for the CPU features of its
-/// caller.
+/// The difference of each byte from the previous one, and of the first from 0. It is inlined, so
+/// that it is compiled for the CPU features of its caller.
 #[inline(always)]
 pub(crate) fn differences(src: &[u8], dst: &mut [u8]) {
     let Some((first, dst)) = dst.split_first_mut() else {
@@ -16,7 +16,8 @@ pub(crate) fn differences(src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// The prefix sum of the bytes of `src`, starting from `sum`: the inverse of [`differences`], without vectors.
+/// The prefix sum of the bytes of `src`, starting from `sum`: the inverse of [`differences`],
+/// without vectors.
 #[inline(always)]
 pub(crate) fn sums_from(mut sum: u8, src: &[u8], dst: &mut [u8]) {
     for (to, from) in dst.iter_mut().zip(src) {

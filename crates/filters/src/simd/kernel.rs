@@ -3,8 +3,8 @@
 /// A kernel: type size, source, destination of the same length.
 pub(crate) type Kernel = unsafe fn(usize, &[u8], &mut [u8]);
 
-/// A kernel that either does the work or returns another kernel for it. The other kernel is called when the first has returned, so that their
-/// stack frames, which hold many vectors, do not add up.
+/// A kernel that either does the work or returns another kernel for it. The other kernel is called
+/// when the first has returned, so that their stack frames, which hold many vectors, do not add up.
 #[derive(Clone, Copy)]
 pub(crate) struct BitKernel(pub(crate) unsafe fn(usize, &[u8], &mut [u8]) -> Option<BitKernel>);
 

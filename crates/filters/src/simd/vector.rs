@@ -1,15 +1,16 @@
 //! The vector operations of the shuffle and bitshuffle kernels, for all instruction sets.
 //!
-//! A vector is one to four *lanes* of 16 bytes, and most operations work within lanes. Lane `l` of a tile holds 16 elements from `16 * l` on.
-//! Lanes can be loaded from and stored to addresses that are far apart, so one kernel fits every vector width without shuffles across lanes.
+//! A vector is one to four *lanes* of 16 bytes, and most operations work within lanes. Lane `l` of
+//! a tile holds 16 elements from `16 * l` on. Lanes can be loaded from and stored to addresses that
+//! are far apart, so one kernel fits every vector width without shuffles across lanes.
 
 use core::mem::MaybeUninit;
 
-/// Unrolls a loop of at most 16 iterations. If the compiler does not unroll a loop, which depends on the optimisation level, arrays of vectors in
-/// it are in memory.
+/// Unrolls a loop of at most 16 iterations. If the compiler does not unroll a loop, which depends
+/// on the optimisation level, arrays of vectors in it are in memory.
 ///
-/// Iterations that are not made are code for the compiler to remove, sixteen times sixteen where loops are nested. So there are as few as
-/// possible for the usual counts.
+/// Iterations that are not made are code for the compiler to remove, sixteen times sixteen where
+/// loops are nested. So there are as few as possible for the usual counts.
 macro_rules! unroll {
     ($i:ident < 4, $block:block) => {
         unroll!($i < 4, $block; 0 1 2 3)
@@ -37,7 +38,8 @@ macro_rules! unroll {
 }
 pub(crate) use unroll;
 
-/// Transposes the 8 x 8 bit matrix in a word: bit `i` of byte `k` of the result is bit `k` of byte `i`.
+/// Transposes the 8 x 8 bit matrix in a word: bit `i` of byte `k` of the result is bit `k` of byte
+/// `i`.
 pub(crate) fn transpose(mut x: u64) -> u64 {
     for (shift, mask) in [
         (7, 0x00aa_00aa_00aa_00aa),
@@ -50,18 +52,21 @@ pub(crate) fn transpose(mut x: u64) -> u64 {
     x
 }
 
-/// A SIMD register type. All functions are `#[inline(always)]`, so that they are compiled with the features of the entry point that they
-/// are inlined into.
+/// A SIMD register type. All functions are `#[inline(always)]`, so that they are compiled with the
+/// features of the entry point that they are inlined into.
 ///
 /// # Safety
-/// An implementation must do in every function what this trait says. To call one, the CPU must have the instruction set of the implementation,
-/// and the bytes that a function says it reads or writes at a pointer must be accessible. No alignment is required.
+/// An implementation must do in every function what this trait says. To call one, the CPU must have
+/// the instruction set of the implementation, and the bytes that a function says it reads or writes
+/// at a pointer must be accessible. No alignment is required.
 pub(crate) unsafe trait Vector: Copy {
     /// The number of 16-byte lanes in a vector.
     const LANES: usize;
-    /// Whether [`Vector::lookup`] is one instruction. Kernels then use it to save interleaving steps.
+    /// Whether [`Vector::lookup`] is one instruction. Kernels then use it to save interleaving
+    /// steps.
     const FAST_LOOKUP: bool;
-    /// Whether [`Vector::transpose_matrices`] is one instruction. Kernels then use it instead of [`transpose_bits`].
+    /// Whether [`Vector::transpose_matrices`] is one instruction. Kernels then use it instead of
+    /// [`transpose_bits`].
     const FAST_MATRICES: bool = false;
     /// Whether [`Vector::permute`] is one instruction. Implies `FAST_MATRICES`.
     const FAST_PERMUTE: bool = false;
@@ -96,7 +101,8 @@ pub(crate) unsafe trait Vector: Copy {
     unsafe fn zip64(a: Self, b: Self) -> (Self, Self);
     /// Byte `i` of each lane becomes byte `table[i]` of that lane, or zero if `table[i]` is 0x80.
     unsafe fn lookup(self, table: &[u8; 16]) -> Self;
-    /// Byte `i` of the vector becomes byte `table[i]` of the whole vector. Entries must be less than the vector's size.
+    /// Byte `i` of the vector becomes byte `table[i]` of the whole vector. Entries must be less
+    /// than the vector's size.
     #[inline(always)]
     unsafe fn permute(self, table: &[u8; 64]) -> Self {
         let mut bytes = [0_u8; 64];
@@ -106,12 +112,14 @@ pub(crate) unsafe trait Vector: Copy {
         // SAFETY: as above.
         unsafe { Self::load(permuted.as_ptr()) }
     }
-    /// Transposes the 4 x 4 matrix of lanes of four vectors with four lanes: lane `k` of vector `l` of the result is lane `l` of vector `k`.
+    /// Transposes the 4 x 4 matrix of lanes of four vectors with four lanes: lane `k` of vector `l`
+    /// of the result is lane `l` of vector `k`.
     #[inline(always)]
     unsafe fn transpose_lanes(v: [Self; 4]) -> [Self; 4] {
         let mut bytes = [0_u8; 4 * 64];
         let at = bytes.as_mut_ptr();
-        // SAFETY: a vector is at most 64 bytes, a quarter of the array. The lanes are loaded from offsets 0 to 240.
+        // SAFETY: a vector is at most 64 bytes, a quarter of the array. The lanes are loaded from
+        // offsets 0 to 240.
         unsafe {
             unroll!(k < 4, {
                 v[k].store(at.add(64 * k));
@@ -124,7 +132,8 @@ pub(crate) unsafe trait Vector: Copy {
     unsafe fn zip_lanes(a: Self, b: Self) -> (Self, Self) {
         let mut bytes = [0_u8; 4 * 64];
         let at = bytes.as_mut_ptr();
-        // SAFETY: the lanes are stored at offsets 0 to 112, and vectors, of at most 64 bytes, are loaded from offsets 0 and 64.
+        // SAFETY: the lanes are stored at offsets 0 to 112, and vectors, of at most 64 bytes, are
+        // loaded from offsets 0 and 64.
         unsafe {
             unroll!(lane < 4, {
                 if lane < Self::LANES {
@@ -140,18 +149,20 @@ pub(crate) unsafe trait Vector: Copy {
     unsafe fn unzip_lanes(a: Self, b: Self) -> (Self, Self) {
         let mut bytes = [0_u8; 4 * 64];
         let at = bytes.as_mut_ptr();
-        // SAFETY: vectors, of at most 64 bytes, are stored at offsets 0 and 64, and lanes are loaded from offsets 0 to 112.
+        // SAFETY: vectors, of at most 64 bytes, are stored at offsets 0 and 64, and lanes are
+        // loaded from offsets 0 to 112.
         unsafe {
             a.store(at);
             b.store(at.add(64));
             (Self::load_lanes(at, 32), Self::load_lanes(at.add(16), 32))
         }
     }
-    /// In each byte, exchanges the odd `S`-bit groups of `a` with the even ones of `b` (`S` is 1, 2 or 4): one step of a bit transposition.
+    /// In each byte, exchanges the odd `S`-bit groups of `a` with the even ones of `b` (`S` is 1, 2
+    /// or 4): one step of a bit transposition.
     unsafe fn swap_bits<const S: i32>(a: Self, b: Self) -> (Self, Self);
 
-    /// Transposes the 8 x 8 bit matrix in each 8 bytes, given with its rows in descending order: bit `i` of byte `k` of
-    /// the result is bit `k` of byte `7 - i`.
+    /// Transposes the 8 x 8 bit matrix in each 8 bytes, given with its rows in descending order:
+    /// bit `i` of byte `k` of the result is bit `k` of byte `7 - i`.
     #[inline(always)]
     unsafe fn transpose_matrices(self) -> Self {
         let mut bytes = [0_u8; 64];
@@ -174,8 +185,8 @@ pub(crate) const fn even_bits(s: i32) -> u8 {
     }
 }
 
-/// One step of a perfect shuffle of `N` vectors, a power of two: the address of a unit (the index of its vector, then its position in the lane)
-/// is rotated left by one bit.
+/// One step of a perfect shuffle of `N` vectors, a power of two: the address of a unit (the index
+/// of its vector, then its position in the lane) is rotated left by one bit.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -209,7 +220,8 @@ pub(crate) unsafe fn rotate_bytes<V: Vector, const N: usize>(
     v
 }
 
-/// Transposes a 16 x 16 byte matrix in every lane: vector `c` of the result holds byte `c` of all vectors.
+/// Transposes a 16 x 16 byte matrix in every lane: vector `c` of the result holds byte `c` of all
+/// vectors.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -219,7 +231,8 @@ pub(crate) unsafe fn transpose16<V: Vector>(v: [V; 16]) -> [V; 16] {
     unsafe { rotate_bytes(v, 4) }
 }
 
-/// Half of [`transpose16`]: vectors 0 to 7 of its result, or with `HIGH` 8 to 15. It needs half the work and half the registers.
+/// Half of [`transpose16`]: vectors 0 to 7 of its result, or with `HIGH` 8 to 15. It needs half the
+/// work and half the registers.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -236,8 +249,8 @@ pub(crate) unsafe fn transpose16_half<V: Vector, const HIGH: bool>(v: [V; 16]) -
     }
 }
 
-/// Transposes the 8 x 8 bit matrices that the same byte of eight vectors forms: in each byte, bit `i` of vector `k` of the result is bit `k` of
-/// vector `i`. It is its own inverse.
+/// Transposes the 8 x 8 bit matrices that the same byte of eight vectors forms: in each byte, bit
+/// `i` of vector `k` of the result is bit `k` of vector `i`. It is its own inverse.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -261,8 +274,9 @@ pub(crate) unsafe fn transpose_bits<V: Vector>(v: [V; 8]) -> [V; 8] {
     v
 }
 
-/// Stores `N` vectors, an even number, lane by lane: lane `l` of all vectors from `p + 16 * N * l` on. Writing in ascending order, a cache line at
-/// a time, is a fifth faster than vector by vector if the lines are not in the first-level cache.
+/// Stores `N` vectors, an even number, lane by lane: lane `l` of all vectors from `p + 16 * N * l`
+/// on. Writing in ascending order, a cache line at a time, is a fifth faster than vector by vector
+/// if the lines are not in the first-level cache.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`. Writable at `p`: `N` vectors.
@@ -335,8 +349,9 @@ unsafe fn transpose_fours<V: Vector, const N: usize>(mut v: [V; N]) -> [V; N] {
 /// The largest number of bytes that [`prefetch`] fetches at once.
 const MAX_PREFETCH: usize = 4096;
 
-/// Prefetches the first `MAX_PREFETCH` of the `len` bytes at `p`. The address need not be valid. It is for bytes that will soon be accessed in an
-/// order that the processor's own prefetcher does not recognise.
+/// Prefetches the first `MAX_PREFETCH` of the `len` bytes at `p`. The address need not be valid. It
+/// is for bytes that will soon be accessed in an order that the processor's own prefetcher does not
+/// recognise.
 #[inline(always)]
 pub(crate) fn prefetch(p: *const u8, len: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -349,12 +364,13 @@ pub(crate) fn prefetch(p: *const u8, len: usize) {
     let _ = (p, len, MAX_PREFETCH);
 }
 
-/// How far ahead sequential writes prefetch. The processor recognises the order by itself, but prefetches less far ahead and not across pages.
-/// This gains a tenth to a third if the bytes are not in the first-level cache, and costs nothing if they are.
+/// How far ahead sequential writes prefetch. The processor recognises the order by itself, but
+/// prefetches less far ahead and not across pages. This gains a tenth to a third if the bytes are
+/// not in the first-level cache, and costs nothing if they are.
 pub(crate) const WRITE_AHEAD: usize = 2048;
 
-/// The starts of pieces of `size` that cover `0..n`, where `n >= size`. Pieces are adjacent, except that the last one is moved back to end at
-/// `n`. So every piece ends at `n` at most.
+/// The starts of pieces of `size` that cover `0..n`, where `n >= size`. Pieces are adjacent, except
+/// that the last one is moved back to end at `n`. So every piece ends at `n` at most.
 #[inline(always)]
 pub(crate) fn piece_starts(n: usize, size: usize) -> impl Iterator<Item = usize> {
     let last = n - size;
@@ -366,8 +382,9 @@ pub(crate) fn piece_starts(n: usize, size: usize) -> impl Iterator<Item = usize>
     })
 }
 
-/// Covers `0..n`, at least one tile, with runs of at most `most` tiles. Yields the start of each run and its number of tiles. As in
-/// [`piece_starts`], a partial tile at the end becomes a whole tile that is moved back, so every run ends at `n` at most.
+/// Covers `0..n`, at least one tile, with runs of at most `most` tiles. Yields the start of each
+/// run and its number of tiles. As in [`piece_starts`], a partial tile at the end becomes a whole
+/// tile that is moved back, so every run ends at `n` at most.
 #[inline(always)]
 pub(crate) fn tile_runs(
     n: usize,
@@ -404,7 +421,8 @@ impl<const LINES: usize> VectorBuffer<LINES> {
     #[inline(always)]
     pub(crate) unsafe fn put<V: Vector>(&mut self, i: usize, v: V) {
         debug_assert!((i + 1) * V::LANES <= LINES * 4);
-        // SAFETY: the vector ends within the buffer, and the CPU has the instruction set (# Safety).
+        // SAFETY: the vector ends within the buffer, and the CPU has the instruction set (#
+        // Safety).
         unsafe { v.store(self.0.as_mut_ptr().cast::<u8>().add(i * 16 * V::LANES)) };
     }
 
@@ -415,8 +433,8 @@ impl<const LINES: usize> VectorBuffer<LINES> {
     #[inline(always)]
     pub(crate) unsafe fn get<V: Vector>(&self, i: usize) -> V {
         debug_assert!((i + 1) * V::LANES <= LINES * 4);
-        // SAFETY: these bytes lie within the buffer and are initialised, since the vector was stored, and the CPU has the instruction set
-        // (# Safety).
+        // SAFETY: these bytes lie within the buffer and are initialised, since the vector was
+        // stored, and the CPU has the instruction set (# Safety).
         unsafe { V::load(self.0.as_ptr().cast::<u8>().add(i * 16 * V::LANES)) }
     }
 }

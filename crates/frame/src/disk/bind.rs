@@ -61,11 +61,12 @@ impl Disk {
         Ok(bound)
     }
 
-    /// Whether each chunk is known to be where it belongs, and to be the newest there. It is not where another handle changes the frame
-    /// meanwhile.
+    /// Whether each chunk is known to be where it belongs, and to be the newest there. It is not
+    /// where another handle changes the frame meanwhile.
     ///
     /// # Errors
-    /// [`Error::DATA`] if one is not; [`Error::INVALID_HEADER`] if one is damaged, which tells nothing of the others; those of reading.
+    /// [`Error::DATA`] if one is not; [`Error::INVALID_HEADER`] if one is damaged, which tells
+    /// nothing of the others; those of reading.
     pub fn check_places(&mut self) -> Result<bool> {
         let Some(binding) = self.view.binding else {
             return Ok(false);
@@ -77,8 +78,8 @@ impl Disk {
         }
     }
 
-    /// What binds the chunks after a change that gives the new `chunks` these places. None if that is
-    /// unknown, also since a chunk that goes is damaged.
+    /// What binds the chunks after a change that gives the new `chunks` these places. None if that
+    /// is unknown, also since a chunk that goes is damaged.
     pub(super) fn binding_after(
         &mut self,
         ChunkChange { change, leaves, .. }: ChunkChange,

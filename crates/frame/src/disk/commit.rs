@@ -1,5 +1,5 @@
-//! Writes a change to a frame's file atomically: whenever the process is killed or the power fails, the file has all of the change or
-//! nothing of it.
+//! Writes a change to a frame's file atomically: whenever the process is killed or the power fails,
+//! the file has all of the change or nothing of it.
 //!
 //! [`journal`](crate::journal) explains the order of the writes.
 
@@ -14,7 +14,8 @@ use oxiblosc_base::memory::{Collect, ToTryVec, TryVec};
 use oxiblosc_base::{Context, Doing, Error, Result};
 use oxiblosc_io::Storage;
 
-/// The smallest page size of any system. A write within one page is not interrupted by a signal that kills the process.
+/// The smallest page size of any system. A write within one page is not interrupted by a signal
+/// that kills the process.
 const PAGE: u64 = 4 << 10;
 
 /// The metadata of a frame after a change.
@@ -98,15 +99,16 @@ struct PreparedChange<'a> {
     dead: TryVec<FileWrite<'a>>,
     /// In the order in which they are written: the header is last.
     live: TryVec<FileWrite<'a>>,
-    /// The first byte of what may look like a frame behind the old one. It is written after all others: if it lies where the old frame ends, it
-    /// makes the record invalid.
+    /// The first byte of what may look like a frame behind the old one. It is written after all
+    /// others: if it lies where the old frame ends, it makes the record invalid.
     last: Option<FileWrite<'a>>,
     record: Record,
 }
 
 impl Disk {
-    /// Writes and commits a change. Then `self.view` has the new header and sizes. If this fails, the frame is as it was; or it has a record that
-    /// restores it, and `self.last_read.stale` is set.
+    /// Writes and commits a change. Then `self.view` has the new header and sizes. If this fails,
+    /// the frame is as it was; or it has a record that restores it, and `self.last_read.stale` is
+    /// set.
     pub(super) fn write(&mut self, file: &dyn Storage, mut writes: Writes) -> Result<()> {
         let extent = Extent::parse(&writes.header)?;
         let header = std::mem::take(&mut writes.header);
@@ -128,7 +130,8 @@ impl Disk {
                 }
                 if let Err(error) = file.write_at(pos, &new).doing(Doing::WriteHeader) {
                     if !self.undo(file, &prepared.record, None) {
-                        // Some bytes may be new. If a record can be written elsewhere, readers restore the old ones.
+                        // Some bytes may be new. If a record can be written elsewhere, readers
+                        // restore the old ones.
                         let record = &prepared.record;
                         let _ = record.encode().and_then(|encoded| {
                             self.write_parts(file, &encoded.writes_at(record.pos_in_frame())?)
@@ -146,9 +149,10 @@ impl Disk {
         Ok(())
     }
 
-    /// The write that commits an append, if one is enough, with its position in the file. It must be within one page, so that a killed process has
-    /// made it or not, and afterwards the file must end where the frame does. Readers without a lock must notice the change: so the frame must
-    /// become longer, and in the header only bytes may change that they compare after reading.
+    /// The write that commits an append, if one is enough, with its position in the file. It must
+    /// be within one page, so that a killed process has made it or not, and afterwards the file
+    /// must end where the frame does. Readers without a lock must notice the change: so the frame
+    /// must become longer, and in the header only bytes may change that they compare after reading.
     fn in_one_step(
         &self,
         prepared: &PreparedChange,
@@ -228,8 +232,9 @@ impl Disk {
         if self.options.durable
             && let Err(error) = file.sync()
         {
-            // While the old bytes are restored, the file needs the record again. A record is valid only behind the old frame, whose last bytes
-            // were truncated, so these are written first.
+            // While the old bytes are restored, the file needs the record again. A record is valid
+            // only behind the old frame, whose last bytes were truncated, so these are written
+            // first.
             let again = match cut_off.is_empty() {
                 true => Ok(()),
                 false => file
@@ -251,7 +256,8 @@ impl Disk {
         Ok(())
     }
 
-    /// The last bytes of the frame, which a durable change truncates. They are needed if it has to be undone after that.
+    /// The last bytes of the frame, which a durable change truncates. They are needed if it has to
+    /// be undone after that.
     fn cut_off(&self, file: &dyn Storage, new_len: u64) -> Result<TryVec<u8>> {
         match self.view.extent.frame_len.checked_sub(new_len) {
             Some(len) if self.options.durable && len > 0 => {
@@ -262,7 +268,8 @@ impl Disk {
         }
     }
 
-    /// Reads the old bytes for the record, and splits writes that extend beyond the end of the old frame.
+    /// Reads the old bytes for the record, and splits writes that extend beyond the end of the old
+    /// frame.
     fn prepare_writes<'a>(
         &self,
         file: &dyn Storage,
@@ -301,7 +308,8 @@ impl Disk {
         }
         sort_by_key(&mut patches, |patch| patch.pos);
         if patches.windows(2).any(|two| two[0].end() > two[1].pos) {
-            // Chunks overlap. A record of their old bytes would not be valid, so the change could not be rolled back.
+            // Chunks overlap. A record of their old bytes would not be valid, so the change could
+            // not be rolled back.
             return Err(Error::INVALID_HEADER);
         }
         let DeferredWrites {
@@ -312,7 +320,8 @@ impl Disk {
             rest.append(&mut live)?;
             live = rest;
         }
-        // If the header becomes shorter or longer, the record has the changed bytes in the part that both headers have.
+        // If the header becomes shorter or longer, the record has the changed bytes in the part
+        // that both headers have.
         let both = changed.start..changed.end.min(old_header.len());
         let changed = header.get(both.clone()).unwrap_or_default().to_try_vec()?;
         Ok(PreparedChange {
@@ -366,8 +375,8 @@ impl Disk {
         }
     }
 
-    /// Undoes a change of this handle that could not be committed. Returns whether that was possible. If not, its record stays, if it has one, and
-    /// `self.last_read.stale` is set.
+    /// Undoes a change of this handle that could not be committed. Returns whether that was
+    /// possible. If not, its record stays, if it has one, and `self.last_read.stale` is set.
     fn undo(&mut self, file: &dyn Storage, record: &Record, last: Option<FileWrite>) -> bool {
         let durable = self.options.durable;
         // Without the byte at `last`, the record is valid if this is interrupted.
@@ -386,8 +395,9 @@ impl Disk {
         undone.is_ok()
     }
 
-    /// Tries once more to undo a change of this handle that failed, for readers of other libraries, which do not know records. If that fails, this
-    /// handle goes on reading the frame as it was before the change.
+    /// Tries once more to undo a change of this handle that failed, for readers of other libraries,
+    /// which do not know records. If that fails, this handle goes on reading the frame as it was
+    /// before the change.
     pub(super) fn undo_left(&mut self) {
         if self.has_left_record {
             let undone = self.while_locked(|disk| {
@@ -399,8 +409,8 @@ impl Disk {
     }
 }
 
-/// The range of bytes of a new header that differ from the old one. It never includes the magic, so a record, which has these bytes, does not
-/// look like a frame.
+/// The range of bytes of a new header that differ from the old one. It never includes the magic, so
+/// a record, which has these bytes, does not look like a frame.
 pub(super) fn changed_part(old: &[u8], new: &[u8]) -> std::ops::Range<usize> {
     let first = same_front(old, new);
     if old.len() != new.len() {

@@ -1,8 +1,10 @@
-//! Closes the holes that replaced and deleted chunks have left, and makes a frame compact when it is closed.
+//! Closes the holes that replaced and deleted chunks have left, and makes a frame compact when it
+//! is closed.
 //!
-//! In a small frame everything from the first hole on is rewritten in one change. In a large one chunks are moved down step by step: each
-//! step copies as many as fit into the free bytes before them, and then changes their offsets. Copies overwrite only free bytes, so the frame
-//! is valid all the time.
+//! In a small frame everything from the first hole on is rewritten in one change. In a large one
+//! chunks are moved down step by step: each step copies as many as fit into the free bytes before
+//! them, and then changes their offsets. Copies overwrite only free bytes, so the frame is valid
+//! all the time.
 
 use super::Disk;
 use super::edit::ChunkChange;
@@ -21,14 +23,17 @@ use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::repack::repack;
 use oxiblosc_io::Storage;
 
-/// When a large frame is closed, its holes are closed only if they have more bytes than the chunks' bytes divided by this.
+/// When a large frame is closed, its holes are closed only if they have more bytes than the chunks'
+/// bytes divided by this.
 const MIN_FREE: u64 = 256;
-/// When a frame is closed, a chunk with free bytes between its blocks is packed if that saves at least its length divided by this.
+/// When a frame is closed, a chunk with free bytes between its blocks is packed if that saves at
+/// least its length divided by this.
 const MIN_SAVED: usize = 64;
-/// About so many bytes of packed chunks are written in one change, since with `BLOSC_DURABLE` each change waits for the disk.
+/// About so many bytes of packed chunks are written in one change, since with `BLOSC_DURABLE` each
+/// change waits for the disk.
 const PACKED_AT_ONCE: usize = 8 << 20;
-/// Before the chunks of a large frame move down, the first ones move behind all others, so that each step has many free bytes: chunks of this
-/// part of the bytes of all.
+/// Before the chunks of a large frame move down, the first ones move behind all others, so that
+/// each step has many free bytes: chunks of this part of the bytes of all.
 const STEPS: Share = Share {
     divisor: 16,
     least: 1 << 20,
@@ -38,7 +43,8 @@ const STEPS: Share = Share {
 /// A chunk that is moved: its place and its length.
 type Moving = (u64, u64);
 
-/// Where the chunk at `place` is after the moves: pairs of old and new places, in ascending order of the old ones.
+/// Where the chunk at `place` is after the moves: pairs of old and new places, in ascending order
+/// of the old ones.
 pub(super) fn follow(moved: &[(u64, u64)], place: u64) -> u64 {
     let found = moved.binary_search_by_key(&place, |(from, _)| *from);
     found.map_or(place, |i| moved[i].1)
@@ -132,7 +138,8 @@ impl Disk {
         self.write_packed(file, &packed)
     }
 
-    /// Writes chunks that have become shorter over their old bytes, in one change. `packed` has their places, old lengths and new bytes.
+    /// Writes chunks that have become shorter over their old bytes, in one change. `packed` has
+    /// their places, old lengths and new bytes.
     fn write_packed(&mut self, file: &dyn Storage, packed: &[(u64, u64, Buffer)]) -> Result<()> {
         if packed.is_empty() {
             return Ok(());
@@ -158,8 +165,9 @@ impl Disk {
         Ok(())
     }
 
-    /// Closes the holes of a frame that is being rewritten, and adjusts `free` and `offsets`. `parts` are the writes of the change into chunks, at
-    /// their places before this. None if the chunks cannot be moved, as some are damaged or share bytes.
+    /// Closes the holes of a frame that is being rewritten, and adjusts `free` and `offsets`.
+    /// `parts` are the writes of the change into chunks, at their places before this. None if the
+    /// chunks cannot be moved, as some are damaged or share bytes.
     pub(super) fn tighten(
         &mut self,
         file: &dyn Storage,
@@ -246,7 +254,8 @@ impl Disk {
         let mut to = first;
         let mut rest = &moving[..];
         while let Some((place, _)) = rest.first() {
-            // Everything from `to` to the next chunk is free, and that is at least as long as the longest chunk.
+            // Everything from `to` to the next chunk is free, and that is at least as long as the
+            // longest chunk.
             let room = place - to;
             let mut sum = 0;
             let fits = rest.iter().take_while(|(_, len)| {
@@ -279,7 +288,8 @@ impl Disk {
         places.into_iter().map(chunk).try_collect_vec()
     }
 
-    /// Copies chunks to free space, one behind the other from `to` on, and changes their offsets. Returns the old and the new place of each.
+    /// Copies chunks to free space, one behind the other from `to` on, and changes their offsets.
+    /// Returns the old and the new place of each.
     fn shift(
         &mut self,
         file: &dyn Storage,

@@ -26,7 +26,8 @@ const HOLES: Share = Share {
     least: 64 << 10,
     most: u64::MAX,
 };
-/// Special chunks, until now only offsets, that get bytes in the frame before a change: their positions before the change, and the bytes.
+/// Special chunks, until now only offsets, that get bytes in the frame before a change: their
+/// positions before the change, and the bytes.
 pub type Specials = [(usize, TryVec<u8>)];
 
 /// A change of chunks, and what it adds to the file and removes from it.
@@ -75,7 +76,8 @@ impl<'a> ChunkChange<'a> {
     }
 }
 
-/// The new offsets of the chunks in [`Change::items`]. `places` are the places of those that are stored; edited ones keep their offsets.
+/// The new offsets of the chunks in [`Change::items`]. `places` are the places of those that are
+/// stored; edited ones keep their offsets.
 fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Result<TryVec<i64>> {
     let mut places = places.iter();
     let offset = |(i, item): (usize, ChangedChunk)| match (item, change) {
@@ -93,11 +95,13 @@ fn may_have_gaps(header: &ChunkHeader) -> bool {
 }
 
 impl Disk {
-    /// Applies and commits a change, and sets header and trailer. If it fails, the frame is as it was.
+    /// Applies and commits a change, and sets header and trailer. If it fails, the frame is as it
+    /// was.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if the header changes its length, though chunks with bytes stay; those of [`Change::check`] and [`Change::delta`];
-    /// [`Error::FILE_WRITE`] if another frame lies behind this one; those of locking and output; [`Error::MEMORY_ALLOC`].
+    /// [`Error::INVALID_PARAM`] if the header changes its length, though chunks with bytes stay;
+    /// those of [`Change::check`] and [`Change::delta`]; [`Error::FILE_WRITE`] if another frame
+    /// lies behind this one; those of locking and output; [`Error::MEMORY_ALLOC`].
     pub fn commit(
         &mut self,
         change: &Change,
@@ -121,14 +125,16 @@ impl Disk {
         };
     }
 
-    /// Closes the holes of a large frame if they have many bytes, and moves its index down if there is much free space before it.
+    /// Closes the holes of a large frame if they have many bytes, and moves its index down if there
+    /// is much free space before it.
     fn limit_room(&mut self) -> Result<()> {
         let list = self.free_list();
         let in_order = !self.view.has_gap;
         if list.free_bytes() > HOLES.of(list.end()) {
             let file = self.prepare()?;
             self.compact(&*file)?;
-            // The moves may have left free space before the index. If there was none before, it is removed.
+            // The moves may have left free space before the index. If there was none before, it is
+            // removed.
             if in_order && self.view.has_gap {
                 let next = self.unchanged()?;
                 self.rewrite(&*file, ChunkChange::NOTHING, next, u64::MAX)?;
@@ -194,8 +200,10 @@ impl Disk {
         self.space.as_ref().map_or(NOTHING, |space| &space.free)
     }
 
-    /// The number of bytes that may stay free between the chunks of a frame without free space before its index. If its chunks have more
-    /// than [`MAX_COMPACT_LEN`] bytes, any: holes are closed as in a large frame, since to close one now could move all chunks behind it. Otherwise none.
+    /// The number of bytes that may stay free between the chunks of a frame without free space
+    /// before its index. If its chunks have more than [`MAX_COMPACT_LEN`] bytes, any: holes are
+    /// closed as in a large frame, since to close one now could move all chunks behind it.
+    /// Otherwise none.
     fn max_free_bytes(&self, change: ChunkChange) -> u64 {
         let chunks = self.free_list().end() + change.new_bytes();
         let free =
@@ -206,8 +214,10 @@ impl Disk {
         }
     }
 
-    /// Whether the frame is compact after the change: it has less than [`MAX_COMPACT_LEN`] bytes or a long trailer, and at most [`MAX_COMPACT_CHUNKS`] chunks. If a chunk grows
-    /// into its tail, which only chunks of large frames have, the frame stays large for this change even if it became shorter.
+    /// Whether the frame is compact after the change: it has less than [`MAX_COMPACT_LEN`] bytes or
+    /// a long trailer, and at most [`MAX_COMPACT_CHUNKS`] chunks. If a chunk grows into its tail,
+    /// which only chunks of large frames have, the frame stays large for this change even if it
+    /// became shorter.
     fn stays_small(&self, change: ChunkChange, next: &EncodedMetadata) -> bool {
         if !change.change.stays_listable(&self.view.offsets) {
             // An index that is not compressed would be out of proportion.
@@ -227,7 +237,8 @@ impl Disk {
         let trailer = next.trailer.as_deref();
         let trailer = trailer.unwrap_or(self.view.trailer()).len() as u64;
         let len = chunks + next.header.len() as u64 + trailer;
-        // A large frame writes a new trailer behind the last one with every change, which would take much space if it is long.
+        // A large frame writes a new trailer behind the last one with every change, which would
+        // take much space if it is long.
         let is_small = len <= MAX_COMPACT_LEN || trailer > chunks / LONG_TRAILER;
         is_small && count <= MAX_COMPACT_CHUNKS
     }
@@ -295,8 +306,9 @@ impl Disk {
         Ok(())
     }
 
-    /// As [`Self::edit`], with places for the new chunks. Returns the places, after the change, of the chunks that may have free bytes between
-    /// their blocks: edited ones, and those that replace others.
+    /// As [`Self::edit`], with places for the new chunks. Returns the places, after the change, of
+    /// the chunks that may have free bytes between their blocks: edited ones, and those that
+    /// replace others.
     fn edit_placed(
         &mut self,
         file: &dyn Storage,
@@ -328,15 +340,16 @@ impl Disk {
         Ok(loose)
     }
 
-    /// Removes the chunk files that a failed change has created. If the frame is stale, the change could not be undone, so the index may refer to
-    /// them, and they stay.
+    /// Removes the chunk files that a failed change has created. If the frame is stale, the change
+    /// could not be undone, so the index may refer to them, and they stay.
     pub(super) fn discard_files(&self, places: &[u64]) {
         if self.location.kind == FrameKind::Sparse && !self.last_read.stale {
             self.remove_files(places);
         }
     }
 
-    /// How the offsets change; `places` are the places of all stored chunks that are added, those of `specials` first.
+    /// How the offsets change; `places` are the places of all stored chunks that are added, those
+    /// of `specials` first.
     pub(super) fn delta(
         &self,
         change: &Change,

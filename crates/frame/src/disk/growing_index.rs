@@ -1,4 +1,5 @@
-//! The uncompressed index of a large frame, with free space behind it, and where the trailers behind it are written.
+//! The uncompressed index of a large frame, with free space behind it, and where the trailers
+//! behind it are written.
 
 use super::Disk;
 use super::commit::{Overwrite, Writes};
@@ -20,8 +21,8 @@ const SPARE_OFFSETS: Share = Share {
     least: 64,
     most: u64::MAX,
 };
-/// Each new trailer is written behind the last one, until they occupy this part of the chunks' bytes. Then the next one is written near the
-/// index again.
+/// Each new trailer is written behind the last one, until they occupy this part of the chunks'
+/// bytes. Then the next one is written near the index again.
 const TRAILERS: Share = Share {
     divisor: 256,
     least: 4 << 10,
@@ -37,7 +38,8 @@ fn to_le_bytes(offsets: impl Iterator<Item = i64>) -> Result<TryVec<u8>> {
     Ok(bytes)
 }
 
-/// The offsets that a change writes into an index of `count` offsets: the position of the first one, and their bytes.
+/// The offsets that a change writes into an index of `count` offsets: the position of the first
+/// one, and their bytes.
 pub(super) fn new_offsets(delta: &Delta, count: usize) -> Result<(usize, TryVec<u8>)> {
     Ok(match delta {
         Delta::Same => (count, TryVec::new()),
@@ -59,7 +61,8 @@ impl Disk {
             }
     }
 
-    /// Makes sure that there is free space for chunks of `len` bytes, and for `count` offsets in all. Moves the index if necessary.
+    /// Makes sure that there is free space for chunks of `len` bytes, and for `count` offsets in
+    /// all. Moves the index if necessary.
     pub(super) fn make_room(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
         let header_len = u64::from(self.view.extent.header_len);
         let room = self.index_pos() - header_len;
@@ -71,8 +74,8 @@ impl Disk {
         self.move_index(file, count, len)
     }
 
-    /// Moves the index of a large frame so that there is free space before it for chunks of `len` bytes, and in it for `count` offsets in all and
-    /// some more.
+    /// Moves the index of a large frame so that there is free space before it for chunks of `len`
+    /// bytes, and in it for `count` offsets in all and some more.
     pub(super) fn move_index(&mut self, file: &dyn Storage, count: usize, len: u64) -> Result<()> {
         let header_len = u64::from(self.view.extent.header_len);
         let mut index = self.view.offsets.encode_stored()?;
@@ -119,8 +122,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Where an index with space for `capacity` offsets is to begin, so that chunks of `len` bytes fit before it, and where the trailer behind it
-    /// begins.
+    /// Where an index with space for `capacity` offsets is to begin, so that chunks of `len` bytes
+    /// fit before it, and where the trailer behind it begins.
     fn places_of_index(&self, capacity: usize, trailer_len: u64, len: u64) -> (u64, u64) {
         let Extent {
             header_len,
@@ -132,8 +135,8 @@ impl Disk {
         if self.location.kind == FrameKind::Sparse {
             return (header_len, (header_len + index_len).max(frame_len));
         }
-        // The old index and trailer must not be overwritten before the new ones are complete. So the new ones are written before them or, if they
-        // do not fit there, behind them.
+        // The old index and trailer must not be overwritten before the new ones are complete. So
+        // the new ones are written before them or, if they do not fit there, behind them.
         let pos = header_len + end + len + slack(end);
         let fits = pos + index_len + trailer_len <= self.index_pos();
         let pos = if fits { pos } else { pos.max(frame_len) };
@@ -158,7 +161,8 @@ impl Disk {
         Ok(fingerprint::of_index(&index))
     }
 
-    /// The checksum of the offsets after a change, if the frame has checksums and its index is uncompressed.
+    /// The checksum of the offsets after a change, if the frame has checksums and its index is
+    /// uncompressed.
     pub(super) fn offsets_crc_after(&self, delta: &Delta) -> Result<Option<u32>> {
         if !self.view.checksums.is_any() || self.view.capacity.is_none() {
             return Ok(None);
@@ -184,7 +188,8 @@ impl Disk {
         }))
     }
 
-    /// Adds writes of offsets, from position `from` on: over those that are there, and behind the last one.
+    /// Adds writes of offsets, from position `from` on: over those that are there, and behind the
+    /// last one.
     pub(super) fn write_offsets<'w>(
         &self,
         writes: &mut Writes<'w>,
@@ -207,8 +212,9 @@ impl Disk {
         Ok(())
     }
 
-    /// Where the next trailer, of `len` bytes, is written: never where the last one was. So the length of the frame changes, by which readers
-    /// without a lock, also those of the reference, notice the change. The frame has `count` chunks.
+    /// Where the next trailer, of `len` bytes, is written: never where the last one was. So the
+    /// length of the frame changes, by which readers without a lock, also those of the reference,
+    /// notice the change. The frame has `count` chunks.
     pub(super) fn next_trailer_pos(&self, count: usize, len: u64) -> u64 {
         let extent = self.view.extent;
         let Some(capacity) = self.view.capacity else {
@@ -219,7 +225,8 @@ impl Disk {
         let bytes = TRAILERS.of(extent.cbytes);
         let restart = first + (count as u64 * 13 + extent.frame_len) % (bytes / 2);
         if last > first + bytes + len && restart + len <= last {
-            // This depends on the state, so that the frame seldom has a length that a reader remembers from an earlier state.
+            // This depends on the state, so that the frame seldom has a length that a reader
+            // remembers from an earlier state.
             restart
         } else {
             extent.frame_len

@@ -36,17 +36,20 @@ pub(super) struct Location {
 pub(super) struct LastRead {
     /// Device and inode of the file.
     pub(super) identity: Option<(u64, u64)>,
-    /// When that file was last written to, as of the moment before it was read. With a stamp in the view it tells nothing more, and is none.
+    /// When that file was last written to, as of the moment before it was read. With a stamp in the
+    /// view it tells nothing more, and is none.
     pub(super) written: Option<Written>,
     /// Whether the view has to be read again, even if nothing shows that the frame has changed.
     pub(super) stale: bool,
-    /// The error of the last check whether the frame is there. With one, the frame cannot be changed.
+    /// The error of the last check whether the frame is there. With one, the frame cannot be
+    /// changed.
     pub(super) missing: Option<Error>,
     /// What was read when the frame was last read again, until [`Disk::refresh`] returns it.
     pub(super) news: Option<Loaded>,
 }
 
-/// An open frame: the view of it that this handle has, and what is needed to bring that up to date and to change the frame.
+/// An open frame: the view of it that this handle has, and what is needed to bring that up to date
+/// and to change the frame.
 pub struct Disk {
     pub(super) options: Options,
     pub(super) location: Location,
@@ -58,9 +61,11 @@ pub struct Disk {
     pub(super) space: Option<SpaceInFile>,
     pub(super) locks: ChangeLocks,
     pub(super) creation: Creation,
-    /// Whether a change of this handle failed and could not be undone, so that its record is in the file.
+    /// Whether a change of this handle failed and could not be undone, so that its record is in the
+    /// file.
     pub(super) has_left_record: bool,
-    /// What binds the chunks to their places, if the next change is to begin with another than the index has.
+    /// What binds the chunks to their places, if the next change is to begin with another than the
+    /// index has.
     pub(super) rebound: Option<Binding>,
 }
 
@@ -68,7 +73,8 @@ impl Disk {
     /// Creates a frame without chunks and metalayers. If this fails, it leaves nothing behind.
     ///
     /// # Errors
-    /// [`Error::FILE_OPEN`] if there is something at `path`, or it cannot be created; those of output; [`Error::MEMORY_ALLOC`].
+    /// [`Error::FILE_OPEN`] if there is something at `path`, or it cannot be created; those of
+    /// output; [`Error::MEMORY_ALLOC`].
     pub fn create(options: Options, path: &CStr, header: &Header) -> Result<(Self, Loaded)> {
         let kind = header.kind;
         let file = frame_file(path, kind)?;
@@ -100,10 +106,12 @@ impl Disk {
         self.creation.made.take()
     }
 
-    /// Opens the frame that begins `base` bytes from the start of the file at `path`, or the one in the directory at `path`.
+    /// Opens the frame that begins `base` bytes from the start of the file at `path`, or the one in
+    /// the directory at `path`.
     ///
     /// # Errors
-    /// [`Error::FILE_OPEN`]; [`Error::LOCK`]; those of reading and of a damaged frame; [`Error::MEMORY_ALLOC`].
+    /// [`Error::FILE_OPEN`]; [`Error::LOCK`]; those of reading and of a damaged frame;
+    /// [`Error::MEMORY_ALLOC`].
     pub fn open(
         options: Options,
         path: &CStr,
@@ -159,14 +167,16 @@ impl Disk {
         self.location.kind
     }
 
-    /// Sets whether the next change writes checksums of header, index and trailer. If the frame is read again because another handle has
-    /// changed it, this setting is replaced by what the frame has.
+    /// Sets whether the next change writes checksums of header, index and trailer. If the frame is
+    /// read again because another handle has changed it, this setting is replaced by what the frame
+    /// has.
     pub fn set_checksums(&mut self, checksums: bool) {
         self.view.checksums = self.view.checksums.wanted(checksums);
         self.rebound = None;
     }
 
-    /// Makes the next change record where each chunk is, unless one is damaged, and, if `all`, that every chunk has checksums.
+    /// Makes the next change record where each chunk is, unless one is damaged, and, if `all`, that
+    /// every chunk has checksums.
     pub fn note_checksums(&mut self, all: bool) {
         if all {
             self.view.checksums = ChecksumScope::All;
@@ -181,7 +191,8 @@ impl Disk {
         &self.view.offsets
     }
 
-    /// Bytes of all chunks, as in the header, but without the free space before the index of a large frame.
+    /// Bytes of all chunks, as in the header, but without the free space before the index of a
+    /// large frame.
     pub fn cbytes(&mut self) -> u64 {
         let cbytes = self.view.extent.cbytes;
         if self.location.kind == FrameKind::Sparse || self.view.capacity.is_none() {
@@ -198,7 +209,8 @@ impl Disk {
         self.view.extent.frame_len
     }
 
-    /// Whether chunk `nchunk` can be changed in place: it has bytes in the frame's file, and no other chunk has the same place.
+    /// Whether chunk `nchunk` can be changed in place: it has bytes in the frame's file, and no
+    /// other chunk has the same place.
     pub fn is_alone(&mut self, nchunk: usize) -> bool {
         let Ok(ChunkPlace::At(place)) = self.view.offsets.place(nchunk) else {
             return false;
@@ -229,8 +241,9 @@ impl Disk {
         u64::from(self.view.extent.header_len)
     }
 
-    /// The file to read chunks from. During a change it is the one that is open for that, whose descriptor was checked; otherwise the one that is
-    /// kept open, through which the header was read. If none is open, the file is opened.
+    /// The file to read chunks from. During a change it is the one that is open for that, whose
+    /// descriptor was checked; otherwise the one that is kept open, through which the header was
+    /// read. If none is open, the file is opened.
     pub(super) fn current_reader(&mut self) -> Result<Shared<dyn Storage>> {
         if let Some(own) = self.checked_writer() {
             return Ok(own);
@@ -245,8 +258,8 @@ impl Disk {
         self.reader().map(|source| source.file)
     }
 
-    /// Checks that the frame could be opened when it was last looked for, if no file of it is kept open. Otherwise it may have been changed since it
-    /// was read, and its chunks may be elsewhere.
+    /// Checks that the frame could be opened when it was last looked for, if no file of it is kept
+    /// open. Otherwise it may have been changed since it was read, and its chunks may be elsewhere.
     ///
     /// # Errors
     /// [`Error::FILE_OPEN`].
@@ -263,7 +276,8 @@ impl Disk {
         ChunkPaths::in_directory(&self.location.path)
     }
 
-    /// Makes the frame compact after changes, and closes its files. The handle can be used again, and opens them again.
+    /// Makes the frame compact after changes, and closes its files. The handle can be used again,
+    /// and opens them again.
     ///
     /// # Errors
     /// Those of a change. The frame is valid then, but longer than necessary.

@@ -1,7 +1,8 @@
-//! Frames that get their name when they are complete, so that a copy is at its path as a whole or not at all.
+//! Frames that get their name when they are complete, so that a copy is at its path as a whole or
+//! not at all.
 //!
-//! Until then a frame lies under a temporary name in the same directory, where nobody looks for it. So its changes need neither a lock file nor
-//! syncs.
+//! Until then a frame lies under a temporary name in the same directory, where nobody looks for it.
+//! So its changes need neither a lock file nor syncs.
 
 use super::Disk;
 use super::new::{Goal, NewFrame};
@@ -16,8 +17,8 @@ use oxiblosc_io::{Mode, paths, whole};
 use std::ffi::CStr;
 
 impl Disk {
-    /// As [`Disk::create`]; but nothing is at `path` before [`Disk::publish`]. Frames of a back end without files that can be renamed are there at
-    /// once.
+    /// As [`Disk::create`]; but nothing is at `path` before [`Disk::publish`]. Frames of a back end
+    /// without files that can be renamed are there at once.
     ///
     /// # Errors
     /// As for that.
@@ -45,11 +46,12 @@ impl Disk {
         Ok((disk, loaded))
     }
 
-    /// Makes a hidden frame compact, and gives it its name. With `BLOSC_DURABLE` that would survive a loss of power, with all that was written. Does
-    /// nothing to other frames.
+    /// Makes a hidden frame compact, and gives it its name. With `BLOSC_DURABLE` that would survive
+    /// a loss of power, with all that was written. Does nothing to other frames.
     ///
     /// # Errors
-    /// [`Error::FILE_OPEN`] if something is at the path by now; those of output; [`Error::MEMORY_ALLOC`].
+    /// [`Error::FILE_OPEN`] if something is at the path by now; those of output;
+    /// [`Error::MEMORY_ALLOC`].
     pub fn publish(&mut self) -> Result<()> {
         let Some(Goal { path, options }) = &self.creation.goal else {
             return Ok(());

@@ -22,8 +22,9 @@ pub struct Image {
 }
 
 impl Image {
-    /// Assembles a frame from a header, by [`Header::encode`](crate::header::Header::encode), and a trailer. The body begins `data_len` bytes
-    /// behind the header: between them are the chunks, unless they have files of their own. `cbytes` is described at [`Extent::cbytes`].
+    /// Assembles a frame from a header, by [`Header::encode`](crate::header::Header::encode), and a
+    /// trailer. The body begins `data_len` bytes behind the header: between them are the chunks,
+    /// unless they have files of their own. `cbytes` is described at [`Extent::cbytes`].
     ///
     /// # Errors
     /// Those of [`Offsets::encode`]; [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).

@@ -18,13 +18,15 @@ use oxiblosc_io::{Storage, StorageLock};
 use std::cell::Cell;
 use std::time::Duration;
 
-/// How often a frame is read while another process changes it, and the pause between two attempts in milliseconds.
+/// How often a frame is read while another process changes it, and the pause between two attempts
+/// in milliseconds.
 const RETRIES: (usize, u64) = (50, 1);
 /// How often a frame is read without a lock, before it is locked for reading.
 const UNLOCKED: usize = 4;
 
-/// If a locked file with an incomplete frame does not change in this many attempts, no writer is expected to complete it. They take longer
-/// than the resolution of the modification times of file systems.
+/// If a locked file with an incomplete frame does not change in this many attempts, no writer is
+/// expected to complete it. They take longer than the resolution of the modification times of file
+/// systems.
 const MAX_STILL: usize = 10;
 
 /// A frame in its file, as it was before a change that is not committed.
@@ -40,7 +42,8 @@ struct FrameFile<'a> {
 
 impl FrameFile<'_> {
     fn read(&self, pos: u64, len: u64) -> Result<TryVec<u8>> {
-        // This is checked before memory is allocated, so that no more is allocated than the file has bytes.
+        // This is checked before memory is allocated, so that no more is allocated than the file
+        // has bytes.
         let end = pos.checked_add(len).filter(|end| *end <= self.size);
         if end.is_none() {
             return Err(Error::FILE_READ);
@@ -66,16 +69,18 @@ pub type Loading = (FrameView, Loaded);
 /// Why a frame could not be read.
 pub struct NotLoaded {
     pub error: Error,
-    /// Whether the file could not be read, or there was no memory. Then nothing is known about the frame.
+    /// Whether the file could not be read, or there was no memory. Then nothing is known about the
+    /// frame.
     pub is_unknown: bool,
 }
 
-/// Reads a frame with [`load`], and again as long as another handle may be in the middle of a change. After a few attempts the file is locked
-/// against changes while it is read, unless this handle has locked it already (`has_lock`). It is also locked before an error is returned,
-/// since a reader may see a header that is only partly written.
+/// Reads a frame with [`load`], and again as long as another handle may be in the middle of a
+/// change. After a few attempts the file is locked against changes while it is read, unless this
+/// handle has locked it already (`has_lock`). It is also locked before an error is returned, since
+/// a reader may see a header that is only partly written.
 ///
-/// While the file is locked, only a writer that does not use these locks, such as the reference, may be in the middle of a change. It is waited
-/// for as long as the file changes.
+/// While the file is locked, only a writer that does not use these locks, such as the reference,
+/// may be in the middle of a change. It is waited for as long as the file changes.
 pub fn load_patiently(
     file: &dyn Storage,
     base: u64,
@@ -93,7 +98,8 @@ pub fn load_patiently(
     })
 }
 
-/// As [`load_patiently`]. After an error, `failed` says whether a call on the file failed in the last attempt.
+/// As [`load_patiently`]. After an error, `failed` says whether a call on the file failed in the
+/// last attempt.
 fn load_in_attempts(
     file: &dyn Storage,
     base: u64,
@@ -133,7 +139,8 @@ fn load_in_attempts(
     Err(Error::FILE_READ)
 }
 
-/// Reads a frame once. `None` if it changed while it was read; with `patient`, also if it is damaged, since a writer may be at work.
+/// Reads a frame once. `None` if it changed while it was read; with `patient`, also if it is
+/// damaged, since a writer may be at work.
 fn load(
     file: &dyn Storage,
     base: u64,
@@ -229,7 +236,8 @@ fn read_header(
     }
 }
 
-/// Reads the trailer of a frame with this header. Returns where it begins, its bytes, and the metalayers in it.
+/// Reads the trailer of a frame with this header. Returns where it begins, its bytes, and the
+/// metalayers in it.
 fn read_trailer(
     source: &FrameFile,
     extent: &Extent,
@@ -310,11 +318,13 @@ fn read_index(
     // In a compact frame the trailer follows immediately.
     let has_gap = room > index.cbytes as u64;
     if !has_gap && offsets.len() != index.nbytes / WIDTH {
-        // Only an index that has free space behind it may have more offsets than the header says, while another process appends.
+        // Only an index that has free space behind it may have more offsets than the header says,
+        // while another process appends.
         return Err(Error::INVALID_HEADER);
     }
     let capacity = (room as usize - EXTENDED_HEADER_LENGTH) / WIDTH;
-    // An uncompressed index of another library may have another header. It is rewritten before offsets are added.
+    // An uncompressed index of another library may have another header. It is rewritten before
+    // offsets are added.
     let front = stored_header(index.nbytes / WIDTH);
     let parts = bytes.split_first_chunk();
     let is_own = |own| parts.is_some_and(|(front, _)| Binding::without(*front) == own);

@@ -14,8 +14,8 @@ pub(crate) const TRIES: usize = 64;
 pub(super) struct ChangeLocks {
     /// The lock file, if the frame was opened with locking.
     pub(super) lock_file: Option<SidecarLock>,
-    /// The file that is open for changes. It stays open from one change to the next if it is a map, or a file and the number of open files
-    /// allows it.
+    /// The file that is open for changes. It stays open from one change to the next if it is a map,
+    /// or a file and the number of open files allows it.
     pub(super) write_handle: Option<WriteHandle>,
     /// How many calls of [`Disk::lock`](super::Disk::lock) are waiting for their unlock.
     pub(super) changing: usize,
@@ -23,7 +23,8 @@ pub(super) struct ChangeLocks {
     pub(super) held: usize,
     /// The process in which they were made.
     pub(super) process: u32,
-    /// The size of the file, if it is known: it was read under the lock of the present change, and nothing was written since.
+    /// The size of the file, if it is known: it was read under the lock of the present change, and
+    /// nothing was written since.
     pub(super) size: Option<u64>,
 }
 
@@ -63,7 +64,8 @@ impl ChangeLocks {
         own.filter(|own| own.locked.is_some()).map(|own| &own.file)
     }
 
-    /// Whether others are kept from changing the file that is open for changes, if its back end has such locks.
+    /// Whether others are kept from changing the file that is open for changes, if its back end has
+    /// such locks.
     pub(super) fn is_granted(&self) -> bool {
         let own = self.write_handle.as_ref();
         own.is_some_and(|own| own.locked == Some(Exclusion::Granted))
@@ -73,7 +75,8 @@ impl ChangeLocks {
 /// The file as it is opened for changes.
 pub(super) struct WriteHandle {
     pub(super) file: Shared<dyn Storage>,
-    /// The process that opened it. Its children share the open file, so a lock does not exclude them.
+    /// The process that opened it. Its children share the open file, so a lock does not exclude
+    /// them.
     pub(super) process: u32,
     /// How the file is locked against changes by others, if it is.
     pub(super) locked: Option<Exclusion>,
@@ -100,7 +103,8 @@ impl WriteHandle {
     }
 }
 
-/// Waits for a frame that others have locked. The handle is not locked meanwhile, as its other threads may be needed to unlock the frame.
+/// Waits for a frame that others have locked. The handle is not locked meanwhile, as its other
+/// threads may be needed to unlock the frame.
 pub enum FrameWaiter {
     /// Through the lock file.
     LockFile(lock::Waiter),
@@ -108,9 +112,11 @@ pub enum FrameWaiter {
     File(Shared<dyn Storage>),
 }
 
-/// The result of [`Disk::lock_shared`](super::Disk::lock_shared): whether this handle has locked the frame against changes by other handles.
+/// The result of [`Disk::lock_shared`](super::Disk::lock_shared): whether this handle has locked
+/// the frame against changes by other handles.
 pub enum LockState {
-    /// No, and it need not: the frame has no lock file, or an operation of this thread holds the lock through another handle.
+    /// No, and it need not: the frame has no lock file, or an operation of this thread holds the
+    /// lock through another handle.
     NotNeeded,
     /// Yes, until [`Disk::unlock_shared`](super::Disk::unlock_shared).
     Locked,
@@ -130,8 +136,8 @@ pub enum FrameLockGuard {
 pub struct FileLock(pub(super) WriteHandle);
 
 impl FrameWaiter {
-    /// Waits, at most for `timeout` if there is one, and takes the lock. The wait for the frame's own file has the limits of
-    /// [`Storage::lock_exclusive`] instead.
+    /// Waits, at most for `timeout` if there is one, and takes the lock. The wait for the frame's
+    /// own file has the limits of [`Storage::lock_exclusive`] instead.
     ///
     /// # Errors
     /// `Error::LOCK`, also after `timeout`.

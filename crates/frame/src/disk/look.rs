@@ -1,7 +1,8 @@
 //! Checks whether a frame is as it was last read. Several threads can do so at once.
 //!
-//! What stands in the file decides: each change by this library gives the frame another fingerprint, and each by another library removes
-//! that or changes the header. Only of a frame without a fingerprint, where the changes before and after a look were both another library's,
+//! What stands in the file decides: each change by this library gives the frame another
+//! fingerprint, and each by another library removes that or changes the header. Only of a frame
+//! without a fingerprint, where the changes before and after a look were both another library's,
 //! does the time of the file's last change tell more.
 
 use super::Disk;
@@ -13,10 +14,12 @@ use oxiblosc_base::Error;
 use oxiblosc_base::memory::{CStrBuf, Shared};
 use oxiblosc_io::{Backend, Storage, Written};
 
-/// The longest header that is copied for a check. Frames with a longer one are checked under their lock.
+/// The longest header that is copied for a check. Frames with a longer one are checked under their
+/// lock.
 const MAX_HEADER: usize = 512;
 
-/// Whether the file has these bytes at these positions of the frame at `base`, under the old ones of a pending change.
+/// Whether the file has these bytes at these positions of the frame at `base`, under the old ones
+/// of a pending change.
 pub(super) fn has_bytes(
     file: &dyn Storage,
     base: u64,
@@ -62,7 +65,8 @@ pub struct CurrencyCheck {
 pub enum Currency {
     /// The frame is as it was last read.
     Current,
-    /// It is as it was last read, but its path was removed since the last check, or is there again: see [`Disk::set_missing`].
+    /// It is as it was last read, but its path was removed since the last check, or is there again:
+    /// see [`Disk::set_missing`].
     Moved(Option<Error>),
     /// The frame may have changed, or cannot be read.
     Other,
@@ -98,7 +102,8 @@ impl CurrencyCheck {
 }
 
 impl Disk {
-    /// What a thread needs for the check. None if the frame has to be read again anyway, no file is kept open, or the header is too long.
+    /// What a thread needs for the check. None if the frame has to be read again anyway, no file is
+    /// kept open, or the header is too long.
     pub fn look(&self) -> Option<CurrencyCheck> {
         let reader = self.reader.as_ref()?;
         let [(_, known), (pos, fingerprint)] = self.view.state_marks();
@@ -124,7 +129,8 @@ impl Disk {
         })
     }
 
-    /// Records the result of a check ([`Currency::Moved`]): the error with which changes of the frame fail, if there is one.
+    /// Records the result of a check ([`Currency::Moved`]): the error with which changes of the
+    /// frame fail, if there is one.
     pub fn set_missing(&mut self, missing: Option<Error>) {
         self.last_read.missing = missing;
     }

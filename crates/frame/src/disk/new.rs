@@ -13,7 +13,8 @@ use std::ffi::CStr;
 /// The files of a frame that was just created, so that they can be removed if a later step fails.
 pub struct NewFrame {
     made: NewPath,
-    /// For a directory: the paths of the file with the index, of the lock file, and of the chunk files.
+    /// For a directory: the paths of the file with the index, of the lock file, and of the chunk
+    /// files.
     files: Option<(CStrBuf, CStrBuf, ChunkPaths)>,
 }
 
@@ -68,8 +69,9 @@ impl NewFrame {
         if let Some((index, lock, chunks)) = &mut self.files
             && self.made.is_there()
         {
-            // First by name, as there may be no memory or no file descriptor to read the directory. Chunk files are numbered from 0; any others
-            // are removed below, where the directory is read.
+            // First by name, as there may be no memory or no file descriptor to read the directory.
+            // Chunk files are numbered from 0; any others are removed below, where the directory is
+            // read.
             let _ = paths::remove_file(index);
             let _ = paths::remove_file(lock);
             let mut number = 0;
@@ -81,11 +83,13 @@ impl NewFrame {
     }
 }
 
-/// Creates the empty file of a new frame, in a new directory for a sparse one, and locks it against processes that append to a file. Returns also
-/// what has to be removed if a later step fails; none for back ends of programs, whose files are not known.
+/// Creates the empty file of a new frame, in a new directory for a sparse one, and locks it against
+/// processes that append to a file. Returns also what has to be removed if a later step fails; none
+/// for back ends of programs, whose files are not known.
 ///
 /// # Errors
-/// [`Error::FILE_OPEN`], also if there is something at `path`; [`Error::LOCK`]; [`Error::MEMORY_ALLOC`]. Then nothing is left behind.
+/// [`Error::FILE_OPEN`], also if there is something at `path`; [`Error::LOCK`];
+/// [`Error::MEMORY_ALLOC`]. Then nothing is left behind.
 pub fn make(
     options: &Options,
     path: &CStr,

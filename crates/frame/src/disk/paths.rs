@@ -9,8 +9,8 @@ pub(super) fn with_suffix(path: &CStr, suffix: &[u8]) -> Result<CStrBuf> {
     CStrBuf::concat(&[path.to_bytes(), suffix])
 }
 
-/// The paths of the chunk files in a directory. Only [`Self::in_directory`] allocates memory, so that created files can be removed even if there
-/// is none.
+/// The paths of the chunk files in a directory. Only [`Self::in_directory`] allocates memory, so
+/// that created files can be removed even if there is none.
 pub(super) struct ChunkPaths(TryVec<u8>);
 
 impl ChunkPaths {

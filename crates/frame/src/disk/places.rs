@@ -15,20 +15,24 @@ use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
 use oxiblosc_io::{Mode, Storage, paths};
 use std::ffi::CStr;
 
-/// In frames with more chunks than this, free space that others have left between chunks is not searched for.
+/// In frames with more chunks than this, free space that others have left between chunks is not
+/// searched for.
 const MAX_SURVEYED: usize = 1 << 16;
-/// In a large frame of more chunks than this, free space that others have left is searched for if more than [`FREE_SAMPLES`] of [`SAMPLES`] bytes
-/// are free. That is twice the part at which closing a frame closes its holes: it would be a waste to search, and not to close them.
+/// In a large frame of more chunks than this, free space that others have left is searched for if
+/// more than [`FREE_SAMPLES`] of [`SAMPLES`] bytes are free. That is twice the part at which
+/// closing a frame closes its holes: it would be a waste to search, and not to close them.
 const MANY: usize = 2 << 10;
 const SAMPLES: u64 = 512;
 const FREE_SAMPLES: u64 = 4;
-/// Behind a chunk of at least [`MIN_TAILED`] bytes that replaces another one in a large frame, its length divided by this is left free, as
-/// long as the frame has at most the bytes of all chunks divided by [`MAX_TAILS`] free.
+/// Behind a chunk of at least [`MIN_TAILED`] bytes that replaces another one in a large frame, its
+/// length divided by this is left free, as long as the frame has at most the bytes of all chunks
+/// divided by [`MAX_TAILS`] free.
 const TAIL: u64 = 16;
 const MIN_TAILED: u64 = 4 << 10;
 const MAX_TAILS: u64 = 32;
 
-/// A write of bytes of a chunk: the place of the chunk, in bytes from the end of the header; the position of the bytes in it; and the bytes.
+/// A write of bytes of a chunk: the place of the chunk, in bytes from the end of the header; the
+/// position of the bytes in it; and the bytes.
 pub(super) type ChunkWrite<'a> = (u64, u64, &'a [u8]);
 
 /// Removes the files of chunks. Those that cannot be removed stay.
@@ -38,7 +42,8 @@ fn remove_files<'a>(paths: &mut ChunkPaths, numbers: impl IntoIterator<Item = &'
     }
 }
 
-/// Finds and takes places before `limit` for chunks, with `tails[i]` free bytes behind chunk `i`, if it has so many items.
+/// Finds and takes places before `limit` for chunks, with `tails[i]` free bytes behind chunk `i`,
+/// if it has so many items.
 pub(super) fn place_each(
     free: &mut FreeList,
     chunks: &[EncodedChunk],
@@ -56,8 +61,9 @@ pub(super) fn place_each(
 }
 
 impl Disk {
-    /// The number of bytes to leave free behind each new chunk of a large frame, as a chunk that was changed once is often changed again. One
-    /// that replaces a special chunk is written for the first time, and gets none. The list is empty if no chunk gets any.
+    /// The number of bytes to leave free behind each new chunk of a large frame, as a chunk that
+    /// was changed once is often changed again. One that replaces a special chunk is written for
+    /// the first time, and gets none. The list is empty if no chunk gets any.
     pub(super) fn tails(&self, change: &Change, chunks: &[EncodedChunk]) -> Result<TryVec<u64>> {
         let (FrameKind::Contiguous, Change::Update(items)) = (self.location.kind, change) else {
             return Ok(TryVec::new());
@@ -81,7 +87,8 @@ impl Disk {
         Ok(tails)
     }
 
-    /// The places of all chunks with bytes. They are listed when they are first needed, and kept up to date by [`SpaceInFile::note`].
+    /// The places of all chunks with bytes. They are listed when they are first needed, and kept up
+    /// to date by [`SpaceInFile::note`].
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
@@ -95,12 +102,13 @@ impl Disk {
         Ok(space.places.insert(places))
     }
 
-    /// The writes of a change's edits over bytes of chunks. Edits behind the end of a chunk take space from the free list, and their writes are
-    /// added to `added`. Without it, the change must have no such edits.
+    /// The writes of a change's edits over bytes of chunks. Edits behind the end of a chunk take
+    /// space from the free list, and their writes are added to `added`. Without it, the change must
+    /// have no such edits.
     ///
     /// # Errors
-    /// [`Error::DATA`] if an edit reaches into another chunk, as one that is damaged may say that it is longer than it is;
-    /// [`Error::INVALID_PARAM`] for edits that are not possible.
+    /// [`Error::DATA`] if an edit reaches into another chunk, as one that is damaged may say that
+    /// it is longer than it is; [`Error::INVALID_PARAM`] for edits that are not possible.
     pub(super) fn edited<'a>(
         &mut self,
         change: &Change<'a>,
@@ -138,7 +146,8 @@ impl Disk {
         Ok(over)
     }
 
-    /// Whether another chunk begins between the start of a chunk and the end of a write over its bytes.
+    /// Whether another chunk begins between the start of a chunk and the end of a write over its
+    /// bytes.
     fn reach_others(&mut self, over: &[ChunkWrite]) -> Result<bool> {
         for (place, at, new) in over {
             if self.is_other_between(*place, place + at + new.len() as u64)? {
@@ -154,7 +163,8 @@ impl Disk {
         Ok(next.is_some_and(|next| next < end))
     }
 
-    /// Writes chunks into new files of a directory. Returns the numbers of the files. After the change, all chunks together have `cbytes` bytes.
+    /// Writes chunks into new files of a directory. Returns the numbers of the files. After the
+    /// change, all chunks together have `cbytes` bytes.
     pub(super) fn write_chunk_files(
         &mut self,
         chunks: &[EncodedChunk],
@@ -186,8 +196,9 @@ impl Disk {
         Ok(places)
     }
 
-    /// Creates the file of a chunk. If something has its name already, that is no chunk of the frame: a killed process has left it, or it is a link
-    /// to another file. It is removed, and not written to.
+    /// Creates the file of a chunk. If something has its name already, that is no chunk of the
+    /// frame: a killed process has left it, or it is a link to another file. It is removed, and not
+    /// written to.
     fn new_chunk_file(&self, path: &CStr) -> Result<Shared<dyn Storage>> {
         let backend = &self.options.backend;
         if !backend.is_filesystem() {
@@ -199,8 +210,9 @@ impl Disk {
         })
     }
 
-    /// Numbers for `count` new files: those behind all others, or the lowest free ones if the reference would refuse those. It checks numbers as
-    /// if they were offsets within the bytes of all chunks, `cbytes`.
+    /// Numbers for `count` new files: those behind all others, or the lowest free ones if the
+    /// reference would refuse those. It checks numbers as if they were offsets within the bytes of
+    /// all chunks, `cbytes`.
     fn numbers(&mut self, count: usize, cbytes: u64) -> Result<TryVec<u64>> {
         let used = self.places()?;
         let first = used.last().map_or(0, |number| number.saturating_add(1));
@@ -212,8 +224,8 @@ impl Disk {
         free.take(count).collect_vec()
     }
 
-    /// Writes chunks to files with lower numbers, if the reference would refuse their numbers after other chunks were removed: see
-    /// [`Self::numbers`].
+    /// Writes chunks to files with lower numbers, if the reference would refuse their numbers after
+    /// other chunks were removed: see [`Self::numbers`].
     pub(super) fn lower_numbers(&mut self) -> Result<()> {
         let most = (self.view.extent.cbytes).saturating_sub(EXTENDED_HEADER_LENGTH as u64);
         if self.places()?.last().is_none_or(|last| last <= most) {
@@ -250,8 +262,8 @@ impl Disk {
         }
     }
 
-    /// The places of the chunks that the change removes or replaces, and their lengths; 0 for files, and for chunks that cannot be read, whose
-    /// space is not reused.
+    /// The places of the chunks that the change removes or replaces, and their lengths; 0 for
+    /// files, and for chunks that cannot be read, whose space is not reused.
     pub(super) fn leaves(&mut self, change: &Change) -> Result<TryVec<(u64, u64)>> {
         let mut left = TryVec::new();
         for nchunk in change.leaves() {
@@ -268,7 +280,8 @@ impl Disk {
         Ok(left)
     }
 
-    /// The length of the chunk at `place`, which a change removes; 0 if its space is not to be reused.
+    /// The length of the chunk at `place`, which a change removes; 0 if its space is not to be
+    /// reused.
     fn freed_at(&mut self, place: u64) -> Result<u64> {
         let Ok(header) = self.stored_at(place)?.header() else {
             return Ok(0);
@@ -289,9 +302,10 @@ impl Disk {
         Ok(len)
     }
 
-    /// Prepares the free list for a change that removes or replaces chunks, so that their space can be reused, and free space that others have left
-    /// between chunks: it is found by reading the headers of all chunks. In a large frame with little free space, or very many chunks, that would
-    /// take much longer than the change, and is not done.
+    /// Prepares the free list for a change that removes or replaces chunks, so that their space can
+    /// be reused, and free space that others have left between chunks: it is found by reading the
+    /// headers of all chunks. In a large frame with little free space, or very many chunks, that
+    /// would take much longer than the change, and is not done.
     pub(super) fn survey(&mut self) -> Result<()> {
         let known = self.space.as_ref().map(|space| space.survey);
         let Offsets::List(list) = &self.view.offsets else {
@@ -318,7 +332,8 @@ impl Disk {
         }
     }
 
-    /// Whether little space is free between the chunks, judging by some evenly distributed bytes. They are others after each change.
+    /// Whether little space is free between the chunks, judging by some evenly distributed bytes.
+    /// They are others after each change.
     fn seems_packed(&mut self) -> Result<bool> {
         let step = (self.free_list().end() / SAMPLES).max(1);
         let first = self.view.extent.frame_len % step;

@@ -11,8 +11,9 @@ use oxiblosc_base::{Error, Result};
 use oxiblosc_io::{Mode, Storage};
 
 impl Disk {
-    /// A file to read from. It is kept open, if the back end and the number of open files allow it. If the path leads to another file, that one is
-    /// opened; if it leads to nothing, the open file is used.
+    /// A file to read from. It is kept open, if the back end and the number of open files allow it.
+    /// If the path leads to another file, that one is opened; if it leads to nothing, the open file
+    /// is used.
     pub(super) fn reader(&mut self) -> Result<OpenedFile> {
         let own = self.checked_writer();
         if own.is_none() {
@@ -61,7 +62,8 @@ impl Disk {
         Ok(OpenedFile { file, found, size })
     }
 
-    /// Keeps the file that the frame was read from open, if the back end and the number of open files allow it.
+    /// Keeps the file that the frame was read from open, if the back end and the number of open
+    /// files allow it.
     pub(super) fn keep_reader(&mut self, file: &Shared<dyn Storage>) {
         self.reader = None;
         if self.options.backend.is_filesystem() {
@@ -74,14 +76,15 @@ impl Disk {
         self.reader = self.reader.take().filter(|reader| reader.file.is_open());
     }
 
-    /// Reads the frame again if another handle or process has changed it. Returns what was read, if it was read again since the last call.
+    /// Reads the frame again if another handle or process has changed it. Returns what was read, if
+    /// it was read again since the last call.
     ///
-    /// If that is impossible, since the file was removed, truncated or replaced by something else, the view stays as it is, as in the reference,
-    /// and changes of the frame fail.
+    /// If that is impossible, since the file was removed, truncated or replaced by something else,
+    /// the view stays as it is, as in the reference, and changes of the frame fail.
     ///
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`]; [`Error::FILE_READ`] if reading the file failed. Then it is not known where the chunks are now, and the next call
-    /// tries it again.
+    /// [`Error::MEMORY_ALLOC`]; [`Error::FILE_READ`] if reading the file failed. Then it is not
+    /// known where the chunks are now, and the next call tries it again.
     pub fn refresh(&mut self) -> Result<Option<Loaded>> {
         self.undo_left();
         match self.follow() {
@@ -116,7 +119,8 @@ impl Disk {
         Ok(current)
     }
 
-    /// Keeps the size of the file, which holds the frame as it is known, for [`Disk::prepare`] if it is locked for a change.
+    /// Keeps the size of the file, which holds the frame as it is known, for [`Disk::prepare`] if
+    /// it is locked for a change.
     fn note_size(&mut self, source: &OpenedFile) {
         let locked = self.locks.is_granted();
         self.locks.size = source.size.filter(|_| locked);
@@ -139,7 +143,8 @@ impl Disk {
             error,
             is_unknown: error == Error::MEMORY_ALLOC,
         };
-        // What looks like a change may be another file, which has got the number of a closed descriptor.
+        // What looks like a change may be another file, which has got the number of a closed
+        // descriptor.
         self.forget_closed_reader();
         let mut source = self.reader().map_err(gone)?;
         if self.is_current_in(&source) {
@@ -155,11 +160,12 @@ impl Disk {
         source.found.is_there().map_err(gone)
     }
 
-    /// Reads the frame again, even if nothing shows that it has changed. The next [`Self::refresh`] returns what was read.
+    /// Reads the frame again, even if nothing shows that it has changed. The next [`Self::refresh`]
+    /// returns what was read.
     ///
     /// # Errors
-    /// Those of reading; [`Error::FILE_OPEN`] during a change, for which the frame has just been read, and if the frame was removed: then there is
-    /// nothing new to read.
+    /// Those of reading; [`Error::FILE_OPEN`] during a change, for which the frame has just been
+    /// read, and if the frame was removed: then there is nothing new to read.
     pub fn reread(&mut self) -> Result<()> {
         self.locks.leave_to_parent();
         if self.locks.changing > 0 {

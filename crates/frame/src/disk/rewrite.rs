@@ -1,4 +1,5 @@
-//! Changes after which a frame is compact: header, chunks, compressed index and trailer, one behind the other.
+//! Changes after which a frame is compact: header, chunks, compressed index and trailer, one behind
+//! the other.
 
 use super::Disk;
 use super::commit::{EncodedMetadata, Writes};
@@ -18,8 +19,9 @@ use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_io::Storage;
 
 impl Disk {
-    /// Applies a change and makes the frame compact, with at most `holes` free bytes between its chunks. An empty frame must always be compact,
-    /// since the reference expects its trailer right behind the header.
+    /// Applies a change and makes the frame compact, with at most `holes` free bytes between its
+    /// chunks. An empty frame must always be compact, since the reference expects its trailer right
+    /// behind the header.
     pub(super) fn rewrite(
         &mut self,
         file: &dyn Storage,
@@ -57,8 +59,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Writes the frame with these chunks at these places. `free` is the free list after the change; if it has more than `holes` bytes, holes
-    /// are closed.
+    /// Writes the frame with these chunks at these places. `free` is the free list after the
+    /// change; if it has more than `holes` bytes, holes are closed.
     fn rewrite_around(
         &mut self,
         file: &dyn Storage,

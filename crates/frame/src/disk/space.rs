@@ -20,15 +20,18 @@ pub(super) struct SpaceInFile {
     pub(super) free: FreeList,
     /// What `free` takes into account; see [`Disk::survey`].
     pub(super) survey: Survey,
-    /// The places of the chunks that may have free bytes between their blocks. Some may have no chunk any more.
+    /// The places of the chunks that may have free bytes between their blocks. Some may have no
+    /// chunk any more.
     pub(super) loose: Sorted<u64>,
     /// The places of all chunks with bytes, a shared one several times; see [`Disk::places`].
     pub(super) places: Option<Sorted<u64>>,
 }
 
 impl SpaceInFile {
-    /// Notes the places of a committed change in `places` and `loose`: those that chunks left, those of chunks that came, and those for `loose`.
-    /// What there is no memory for is not noted: then some chunks are not packed at closing, and the places are listed anew when they are needed.
+    /// Notes the places of a committed change in `places` and `loose`: those that chunks left,
+    /// those of chunks that came, and those for `loose`. What there is no memory for is not noted:
+    /// then some chunks are not packed at closing, and the places are listed anew when they are
+    /// needed.
     pub(super) fn note(&mut self, leaves: &[(u64, u64)], places: &[u64], loose: &[u64]) {
         for (place, _) in leaves {
             self.loose.remove(*place);
@@ -48,7 +51,8 @@ impl SpaceInFile {
         }
     }
 
-    /// Notes that chunks were moved: `moved` gives the new place for an old one. As for [`Self::note`].
+    /// Notes that chunks were moved: `moved` gives the new place for an old one. As for
+    /// [`Self::note`].
     pub(super) fn note_moves(&mut self, moved: impl Fn(u64) -> u64) {
         self.places = None;
         let loose = self.loose.iter().map(moved).collect_vec();

@@ -70,7 +70,8 @@ impl Stored {
         );
     }
 
-    /// Reads the first bytes of the chunk and parses its header. At most `first` bytes are read, and at least the header.
+    /// Reads the first bytes of the chunk and parses its header. At most `first` bytes are read,
+    /// and at least the header.
     fn start(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
         let first = self.max_len.min(first) as usize;
         if first < MIN_HEADER_LENGTH {
@@ -101,7 +102,8 @@ impl Stored {
         Ok(())
     }
 
-    /// Reads the front of the chunk: its first `first` bytes, and at least up to the end of the table of block starts.
+    /// Reads the front of the chunk: its first `first` bytes, and at least up to the end of the
+    /// table of block starts.
     ///
     /// # Errors
     /// Those of reading and of a damaged chunk; [`Error::MEMORY_ALLOC`].
@@ -147,8 +149,9 @@ impl Disk {
     /// Finds chunk `nchunk`, in the frame as it was last read.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if there is no such chunk; [`Error::INVALID_HEADER`] if it lies outside of the frame. [`Error::FILE_OPEN`] may mean that it
-    /// was replaced since the frame was read, and its file removed.
+    /// [`Error::INVALID_PARAM`] if there is no such chunk; [`Error::INVALID_HEADER`] if it lies
+    /// outside of the frame. [`Error::FILE_OPEN`] may mean that it was replaced since the frame was
+    /// read, and its file removed.
     pub fn find(&mut self, nchunk: usize) -> Result<Found<Stored>> {
         let place = match self.view.offsets.place(nchunk)? {
             ChunkPlace::At(place) => place,
@@ -173,7 +176,8 @@ impl Disk {
         }
     }
 
-    /// The chunk that begins `place` bytes behind the header of a contiguous frame. Callers have checked `place`.
+    /// The chunk that begins `place` bytes behind the header of a contiguous frame. Callers have
+    /// checked `place`.
     pub(super) fn stored_at(&mut self, place: u64) -> Result<Stored> {
         let extent = self.view.extent;
         Ok(Stored {
@@ -208,15 +212,16 @@ impl Disk {
         })
     }
 
-    /// The distance in bytes from a chunk to the next one, if that lies behind it: usually the length of the chunk.
+    /// The distance in bytes from a chunk to the next one, if that lies behind it: usually the
+    /// length of the chunk.
     fn room_to_next(&self, nchunk: usize, place: u64) -> Option<u64> {
         let next = u64::try_from(self.view.offsets.get(nchunk + 1)?).ok()?;
         next.checked_sub(place)
             .filter(|room| (EXTENDED_HEADER_LENGTH as u64..=MAX_EXPECTED).contains(room))
     }
 
-    /// The chunk that a lazy chunk refers to. In a contiguous frame, `offset` is in bytes from the start of the frame, in a sparse one it is the
-    /// number of a file.
+    /// The chunk that a lazy chunk refers to. In a contiguous frame, `offset` is in bytes from the
+    /// start of the frame, in a sparse one it is the number of a file.
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] for an offset outside of the frame; [`Error::FILE_OPEN`].

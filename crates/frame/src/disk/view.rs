@@ -14,7 +14,8 @@ pub(super) struct FrameView {
     /// The bytes of the header on disk.
     pub(super) header: TryVec<u8>,
     pub(super) extent: Extent,
-    /// The last bytes of the frame: the trailer, and before it the index if this handle wrote both at once.
+    /// The last bytes of the frame: the trailer, and before it the index if this handle wrote both
+    /// at once.
     pub(super) tail: TryVec<u8>,
     /// The number of bytes of the trailer.
     pub(super) trailer_len: usize,
@@ -31,7 +32,8 @@ pub(super) struct FrameView {
     pub(super) offsets_crc: Option<u32>,
     /// What binds the chunks to their places, as the index has it. None if it is unknown.
     pub(super) binding: Option<Binding>,
-    /// Whether all chunks have different places, if that was checked. It stays valid: no change gives two chunks the same place.
+    /// Whether all chunks have different places, if that was checked. It stays valid: no change
+    /// gives two chunks the same place.
     pub(super) places_distinct: Option<bool>,
 }
 
@@ -67,7 +69,8 @@ impl FrameView {
         }
     }
 
-    /// What tells this state of the frame from others, as it is on the disk: header and fingerprint, with their positions in the frame.
+    /// What tells this state of the frame from others, as it is on the disk: header and
+    /// fingerprint, with their positions in the frame.
     pub(super) fn state_marks(&self) -> [(u64, &[u8]); 2] {
         let at = self.tail.len().saturating_sub(fingerprint::LEN);
         let fingerprint = &self.tail[at..];

@@ -19,15 +19,17 @@ impl Disk {
         self.locks.lock_file.is_some()
     }
 
-    /// Whether overlapping readers have held the lock for so long that all of them should release it, so that a writer gets it.
+    /// Whether overlapping readers have held the lock for so long that all of them should release
+    /// it, so that a writer gets it.
     pub fn is_shared_for_long(&mut self) -> bool {
         self.locks.leave_to_parent();
         let lock = self.locks.lock_file.as_ref();
         self.locks.changing == 0 && lock.is_some_and(SidecarLock::is_held_for_long)
     }
 
-    /// Locks the frame against changes by other handles until [`Self::unlock_shared`], unless another handle has it locked. Does not wait. Calls may
-    /// nest. With `after_writers`, waiting writers come first.
+    /// Locks the frame against changes by other handles until [`Self::unlock_shared`], unless
+    /// another handle has it locked. Does not wait. Calls may nest. With `after_writers`, waiting
+    /// writers come first.
     ///
     /// # Errors
     /// [`Error::LOCK`].
@@ -48,7 +50,8 @@ impl Disk {
         Ok(kept)
     }
 
-    /// Whether an operation of this thread has locked the frame through another handle, so that a change would wait for itself.
+    /// Whether an operation of this thread has locked the frame through another handle, so that a
+    /// change would wait for itself.
     pub fn is_locked_around(&self) -> bool {
         let lock = self.locks.lock_file.as_ref();
         lock.is_some_and(SidecarLock::is_held_around)
@@ -67,8 +70,8 @@ impl Disk {
         self.locks.unlock_shared();
     }
 
-    /// Locks the frame exclusively for a change, until [`Self::unlock`]. Waits for others. Calls may nest; within [`Self::lock_shared`] the frame
-    /// stays locked as it is.
+    /// Locks the frame exclusively for a change, until [`Self::unlock`]. Waits for others. Calls
+    /// may nest; within [`Self::lock_shared`] the frame stays locked as it is.
     ///
     /// # Errors
     /// [`Error::LOCK`]; then this call has locked nothing.
@@ -80,8 +83,8 @@ impl Disk {
         Ok(())
     }
 
-    /// As [`Self::lock`], without waiting: if others have the lock, returns what waits for it. `guard` is the result of the waiter of the last
-    /// attempt.
+    /// As [`Self::lock`], without waiting: if others have the lock, returns what waits for it.
+    /// `guard` is the result of the waiter of the last attempt.
     ///
     /// # Errors
     /// As for that.
@@ -131,7 +134,8 @@ impl Disk {
         }
     }
 
-    /// Notes that the lock which [`Self::lock`] has taken stays until [`Self::release`], after the call of the program that has taken it.
+    /// Notes that the lock which [`Self::lock`] has taken stays until [`Self::release`], after the
+    /// call of the program that has taken it.
     pub fn hold(&mut self) {
         self.locks.held += 1;
     }
@@ -147,8 +151,9 @@ impl Disk {
         self.unlock();
     }
 
-    /// Forgets the file that is kept open for changes, if the program has closed its descriptor. Without this, a change might be written into
-    /// another file. If none is left, the same is done for that for reading.
+    /// Forgets the file that is kept open for changes, if the program has closed its descriptor.
+    /// Without this, a change might be written into another file. If none is left, the same is done
+    /// for that for reading.
     pub(super) fn forget_closed_writer(&mut self) {
         let known = self.locks.write_handle.as_ref();
         if known.is_none_or(|handle| !handle.file.is_open()) {
@@ -189,7 +194,8 @@ impl Disk {
         done
     }
 
-    /// Opens the file for a change and locks it against changes by others. Without `waits`, none if others have it locked.
+    /// Opens the file for a change and locks it against changes by others. Without `waits`, none if
+    /// others have it locked.
     pub(super) fn lock_file(&mut self, waits: bool) -> Result<Option<Shared<dyn Storage>>> {
         self.locks.leave_to_parent();
         let backend = &self.options.backend;
@@ -221,8 +227,9 @@ impl Disk {
                 None => return Ok(None),
             }
             let file = handle.file.clone();
-            // What is written to a file without a name is lost. A map cannot be opened again. Other files are opened again if the path leads to
-            // another one; for a file that was open before, refreshing the frame has checked that.
+            // What is written to a file without a name is lost. A map cannot be opened again. Other
+            // files are opened again if the path leads to another one; for a file that was open
+            // before, refreshing the frame has checked that.
             if backend.is_mmap() && !file.has_name() {
                 return Err(Error::FILE_OPEN);
             }
@@ -252,20 +259,23 @@ impl Disk {
         handle.is_none_or(|handle| handle.file.identity() == identity)
     }
 
-    /// The file that is open for a change, if it is the frame's: when the change began, its descriptor was checked.
+    /// The file that is open for a change, if it is the frame's: when the change began, its
+    /// descriptor was checked.
     pub(super) fn checked_writer(&self) -> Option<Shared<dyn Storage>> {
         let is_checked =
             self.locks.changing > self.locks.held && self.writes_to(self.last_read.identity);
         self.locks.locked_writer().filter(|_| is_checked).cloned()
     }
 
-    /// Whether this handle has locked `file` against changes by others, if its back end has such locks.
+    /// Whether this handle has locked `file` against changes by others, if its back end has such
+    /// locks.
     pub(super) fn has_change_lock(&self, file: &dyn Storage) -> bool {
         self.locks.is_granted() && self.writes_to(file.identity())
     }
 
-    /// Opens and locks the file for a change, removes what is behind the frame, and makes sure that the view is up to date. Callers have called
-    /// [`Disk::refresh`] under the lock under which they make their change.
+    /// Opens and locks the file for a change, removes what is behind the frame, and makes sure that
+    /// the view is up to date. Callers have called [`Disk::refresh`] under the lock under which
+    /// they make their change.
     pub(super) fn prepare(&mut self) -> Result<Shared<dyn Storage>> {
         if let Some(error) = self.last_read.missing {
             return Err(error);
@@ -297,7 +307,8 @@ impl Disk {
         }
         if self.space.is_none() {
             let end = match self.location.kind {
-                // The index is where the chunks end. The last one, which may be damaged, or another may say otherwise.
+                // The index is where the chunks end. The last one, which may be damaged, or another
+                // may say otherwise.
                 FrameKind::Contiguous if self.view.capacity.is_none() => self.view.extent.cbytes,
                 FrameKind::Contiguous => self.data_end()?,
                 FrameKind::Sparse => 0,
@@ -312,8 +323,9 @@ impl Disk {
         Ok(file)
     }
 
-    /// Rolls back an uncommitted change, if the file had the record of one when the frame was read, so that the file holds the frame as this
-    /// handle knows it. If the change was committed or rolled back since, nothing is done.
+    /// Rolls back an uncommitted change, if the file had the record of one when the frame was read,
+    /// so that the file holds the frame as this handle knows it. If the change was committed or
+    /// rolled back since, nothing is done.
     ///
     /// # Errors
     /// [`Error::LOCK`]; those of output.
@@ -327,9 +339,10 @@ impl Disk {
         })
     }
 
-    /// Syncs what another process may have written and not synced. This change relies on chunks and names that the other process has written.
-    /// Also, it reuses space which the other process has freed: if a loss of power undid the other's commit, the old frame would be restored
-    /// with overwritten chunks.
+    /// Syncs what another process may have written and not synced. This change relies on chunks and
+    /// names that the other process has written. Also, it reuses space which the other process has
+    /// freed: if a loss of power undid the other's commit, the old frame would be restored with
+    /// overwritten chunks.
     fn sync_what_is_there(&mut self, file: &dyn Storage) -> Result<()> {
         let backend = &self.options.backend;
         if self.location.kind == FrameKind::Sparse && backend.is_filesystem() {

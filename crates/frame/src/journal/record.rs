@@ -1,14 +1,15 @@
 //! The bytes of an undo record.
 //!
-//! A record consists of: magic; length of the record (u32); device and inode of the file (2 u64, 0 if it has none); position of the frame
-//! in the file (u64); length of the frame before and after the change (2 u64); length (u32) and hash (u64) of the header before the change;
-//! position (u32) and length (u32) of the bytes that change in the header, and these bytes after the change; number of patches (u32); for each
-//! patch: position in the frame (u64), length (u32), old bytes; hash of all that (u64); length of the record (u32); end magic. Numbers are
-//! little-endian.
+//! A record consists of: magic; length of the record (u32); device and inode of the file (2 u64, 0
+//! if it has none); position of the frame in the file (u64); length of the frame before and after
+//! the change (2 u64); length (u32) and hash (u64) of the header before the change; position (u32)
+//! and length (u32) of the bytes that change in the header, and these bytes after the change;
+//! number of patches (u32); for each patch: position in the frame (u64), length (u32), old bytes;
+//! hash of all that (u64); length of the record (u32); end magic. Numbers are little-endian.
 //!
-//! The old bytes may contain something that looks like a frame or another record. Such a record is masked: it has another magic, and a
-//! mask (u64) after the position of the bytes that change in the header. Everything between mask and hash is combined with the mask by
-//! exclusive or.
+//! The old bytes may contain something that looks like a frame or another record. Such a record is
+//! masked: it has another magic, and a mask (u64) after the position of the bytes that change in
+//! the header. Everything between mask and hash is combined with the mask by exclusive or.
 
 use super::Patch;
 use crate::leftovers::{FileWrite, has_magic_in};
@@ -30,10 +31,12 @@ pub(super) const MIN_LEN: usize = FRONT + 4 + END;
 const PATCH_FRONT: usize = 8 + 4;
 /// Bytes of a mask.
 const MASK: usize = 8;
-/// How many masks are tried. A single one fails with a probability of less than 2^-15, unless the part that is not masked looks like a frame or a
-/// record: the hash of a header that was made for that.
+/// How many masks are tried. A single one fails with a probability of less than 2^-15, unless the
+/// part that is not masked looks like a frame or a record: the hash of a header that was made for
+/// that.
 const MASKS: usize = 8;
-/// Old bytes of at least this length are written from where they are. Fewer are copied to the other bytes of the record.
+/// Old bytes of at least this length are written from where they are. Fewer are copied to the other
+/// bytes of the record.
 const MIN_SEPARATE: usize = 4 << 10;
 
 /// What a change is about to overwrite.
@@ -195,7 +198,8 @@ impl EncodedRecord<'_> {
 }
 
 impl Record {
-    /// Where the record begins, in bytes from the start of the frame: behind it, before and after the change.
+    /// Where the record begins, in bytes from the start of the frame: behind it, before and after
+    /// the change.
     pub fn pos_in_frame(&self) -> u64 {
         self.old_len.max(self.new_len)
     }
@@ -208,7 +212,8 @@ impl Record {
     /// The record as bytes. No part of them looks like a frame or another record.
     ///
     /// # Errors
-    /// [`Error::DATA`] for a malicious frame with which that is impossible; [`Error::TWO_GB_LIMIT`] for 4 GiB; [`Error::MEMORY_ALLOC`].
+    /// [`Error::DATA`] for a malicious frame with which that is impossible; [`Error::TWO_GB_LIMIT`]
+    /// for 4 GiB; [`Error::MEMORY_ALLOC`].
     pub fn encode(&self) -> Result<EncodedRecord<'_>> {
         let mut mask = None;
         for _ in 0..=MASKS {
@@ -219,7 +224,8 @@ impl Record {
             if !has_magic_in(&writes) {
                 return Ok(encoded);
             }
-            // The hash depends on more than the old bytes, so they seldom look like a frame with this mask, too.
+            // The hash depends on more than the old bytes, so they seldom look like a frame with
+            // this mask, too.
             mask = Some(encoded.hash());
         }
         Err(Error::DATA)
@@ -319,7 +325,8 @@ impl Record {
         Ok(body.0.is_empty().then_some(record))
     }
 
-    /// Parses everything before the bytes that change in the header. None if this is not the front of a record of `size` bytes.
+    /// Parses everything before the bytes that change in the header. None if this is not the front
+    /// of a record of `size` bytes.
     pub(super) fn decode_front(body: &mut Parser, size: usize) -> Option<Self> {
         let magic = body.take(8)?;
         if (magic != FRONT_MAGIC && magic != MASKED_MAGIC) || body.u32()? as usize != size {

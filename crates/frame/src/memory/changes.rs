@@ -9,12 +9,12 @@ use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checked::CheckedChunks;
 
 impl Memory {
-    /// Applies a change, and sets header and trailer (none: it stays); see [`Disk::commit`](crate::disk::Disk::commit). If it fails, the frame is as
-    /// it was.
+    /// Applies a change, and sets header and trailer (none: it stays); see
+    /// [`Disk::commit`](crate::disk::Disk::commit). If it fails, the frame is as it was.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if the header changes its length, though chunks with bytes stay; those of [`Change::check`] and [`Change::delta`];
-    /// [`Error::MEMORY_ALLOC`].
+    /// [`Error::INVALID_PARAM`] if the header changes its length, though chunks with bytes stay;
+    /// those of [`Change::check`] and [`Change::delta`]; [`Error::MEMORY_ALLOC`].
     pub fn commit(
         &mut self,
         change: &Change,
@@ -89,7 +89,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Forgets which checksums were compared, for chunks that a change replaces or moves. If the change fails, they are only compared again.
+    /// Forgets which checksums were compared, for chunks that a change replaces or moves. If the
+    /// change fails, they are only compared again.
     fn forget_checked(&mut self, change: &Change, specials: &[(usize, TryVec<u8>)]) {
         match change {
             Change::Nothing if specials.is_empty() => {}
@@ -105,7 +106,8 @@ impl Memory {
         }
     }
 
-    /// How the offsets change if the chunks of `specials`, and then the new ones, are appended to the others.
+    /// How the offsets change if the chunks of `specials`, and then the new ones, are appended to
+    /// the others.
     fn delta(&self, change: &Change, specials: &[(usize, TryVec<u8>)]) -> Result<Delta> {
         let mut end = self.data_len;
         let mut next = |len: usize| {
@@ -134,8 +136,8 @@ impl Memory {
         Ok(at)
     }
 
-    /// The chunks that are replaced in their places. None if any shares bytes with another chunk: then the new chunks are written behind the
-    /// others.
+    /// The chunks that are replaced in their places. None if any shares bytes with another chunk:
+    /// then the new chunks are written behind the others.
     fn replaced<'a>(
         &mut self,
         items: &[(usize, ChangedChunk<'a>)],
@@ -161,7 +163,8 @@ impl Memory {
         Replacement::new(over)
     }
 
-    /// Replaces chunks in their places. Those without a place, and all if `over` is none, are written behind the last chunk.
+    /// Replaces chunks in their places. Those without a place, and all if `over` is none, are
+    /// written behind the last chunk.
     fn update(&mut self, items: &[(usize, ChangedChunk)], over: Option<Replacement>) -> Result<()> {
         let in_place = over.is_some();
         let (header_len, data_len) = (self.header_len, self.data_len);

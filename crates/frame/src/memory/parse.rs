@@ -21,17 +21,20 @@ fn held(index: &[u8]) -> Result<usize> {
     Ok(ChunkHeader::parse_basic(index)?.nbytes / WIDTH)
 }
 
-/// The offsets in the index of a frame with this header. `index` is what lies before the trailer; none if the header's sizes allow none.
+/// The offsets in the index of a frame with this header. `index` is what lies before the trailer;
+/// none if the header's sizes allow none.
 fn offsets_in(index: Option<&[u8]>, header: &Header, frame_len: u64) -> Result<Offsets> {
     let count = match (header.nchunks(), index) {
-        // When the last chunk is deleted, the reference does not update the size from which the position of the index follows.
+        // When the last chunk is deleted, the reference does not update the size from which the
+        // position of the index follows.
         (Some(0), None | Some([])) => Some(0),
         (_, None) => return Err(Error::INVALID_HEADER),
         (Some(0) | None, _) => None,
         (Some(count), _) => Some(usize::try_from(count).map_err(|_| Error::INVALID_HEADER)?),
     };
     match (count, index) {
-        // Only in a file that another process appends to may an index have more offsets than the header says.
+        // Only in a file that another process appends to may an index have more offsets than the
+        // header says.
         (Some(count), Some(index)) if count > 0 && held(index)? != count => {
             Err(Error::INVALID_HEADER)
         }

@@ -1,5 +1,6 @@
-//! Others use a frame while a change of it is written, or was left half written: readers, which write nothing and see one state, and a second
-//! writer, which is refused as long as it cannot know that the first one is gone. With the system's locks, and where there are none.
+//! Others use a frame while a change of it is written, or was left half written: readers, which
+//! write nothing and see one state, and a second writer, which is refused as long as it cannot know
+//! that the first one is gone. With the system's locks, and where there are none.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -67,8 +68,8 @@ fn others<const LOCKED: bool>(path: &Path, kind: FrameKind) -> (Model, Result<()
     (found, changed)
 }
 
-/// Makes a frame and a random change of it, of which `left` calls succeed. `visit` is called before each. Returns the states before and after, and
-/// the result.
+/// Makes a frame and a random change of it, of which `left` calls succeed. `visit` is called before
+/// each. Returns the states before and after, and the result.
 fn change<const LOCKED: bool>(
     (seed, kind): (u64, FrameKind),
     path: &Path,
@@ -137,8 +138,9 @@ fn nothing_is_lost_beside_a_writer_without_locks() {
     beside_a_living_writer::<false>("beside-unlocked");
 }
 
-/// What a dead process has left: without locks it is read, and stays; with them the next change undoes it, but not while another has one kind
-/// of lock. Not on Windows, where a lock keeps others from reading.
+/// What a dead process has left: without locks it is read, and stays; with them the next change
+/// undoes it, but not while another has one kind of lock. Not on Windows, where a lock keeps others
+/// from reading.
 #[cfg(unix)]
 #[test]
 fn what_a_dead_writer_has_left_is_undone_only_with_all_locks() {

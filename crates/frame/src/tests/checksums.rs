@@ -72,8 +72,9 @@ fn nor_in_memory() {
     assert_eq!(memory.find(0).err(), Some(Error::DATA));
 }
 
-/// A change of metalayers leaves a compressed index as it is. If the index was damaged since the frame was read, the next reader still finds
-/// that: the damaged bytes get no checksum of their own.
+/// A change of metalayers leaves a compressed index as it is. If the index was damaged since the
+/// frame was read, the next reader still finds that: the damaged bytes get no checksum of their
+/// own.
 #[test]
 fn a_change_of_metalayers_does_not_hide_damage_of_the_index() {
     let folder = Folder::new("index-damage");

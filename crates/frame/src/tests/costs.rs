@@ -77,7 +77,8 @@ fn in_file(path: &Path, count: usize, len: impl Fn(usize) -> usize) -> Model {
     model
 }
 
-/// Checks that with 16 times as many chunks, each takes less than four times as long. If the work grew with the square, it would be 16 times.
+/// Checks that with 16 times as many chunks, each takes less than four times as long. If the work
+/// grew with the square, it would be 16 times.
 #[cfg(target_os = "linux")]
 fn grows_as_the_chunks(what: &str, mut work: impl FnMut(usize) -> Duration) {
     let mut least = |count| (0..3).map(|_| work(count)).min().unwrap();
@@ -158,7 +159,8 @@ fn changes_of_all_chunks_grow_as_the_chunks() {
     });
 }
 
-/// The time of 1,000 changes of one chunk in a frame of `count` chunks, whose bytes in a directory are `cbytes`: the least of three times.
+/// The time of 1,000 changes of one chunk in a frame of `count` chunks, whose bytes in a directory
+/// are `cbytes`: the least of three times.
 #[cfg(target_os = "linux")]
 fn many_changes(
     disk: &mut Disk,
@@ -193,7 +195,8 @@ fn same(what: &str, [few, many]: [Duration; 2]) {
     assert!(many < most, "{what}: {few:?} and {many:?}");
 }
 
-/// Each change may look at few chunks only, however many there are, and however many were changed before.
+/// Each change may look at few chunks only, however many there are, and however many were changed
+/// before.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_change_of_one_chunk_costs_the_same_in_large_frames() {
@@ -261,7 +264,8 @@ fn replace(disk: &mut Disk, model: &mut Model, nchunk: usize, new: Vec<u8>) {
     disk.commit(&step.change(&step.items()), &[], next).unwrap();
 }
 
-/// Nor does the first change of a handle read the headers of all chunks. But the space that replaced chunks have left is found again.
+/// Nor does the first change of a handle read the headers of all chunks. But the space that
+/// replaced chunks have left is found again.
 #[test]
 fn the_first_change_of_a_large_frame_reads_few_chunks() {
     let folder = Folder::new("first");
@@ -306,7 +310,8 @@ fn space_is_reused_around_chunks_that_lie_and_changes_no_other() {
     let folder = Folder::new("lying");
     let path = folder.0.join("frame");
     let (name, kind) = (c_path(&path), FrameKind::Contiguous);
-    // The longer chunks make a frame that is large, the last ones one with free space between chunks.
+    // The longer chunks make a frame that is large, the last ones one with free space between
+    // chunks.
     for (count, len, free) in [(3_000, 400, 0), (200, 6_000, 0), (3_000, 400, 300)] {
         let mut random = Random(count as u64);
         let mut model = in_file(&path, count, |_| len);
@@ -379,7 +384,8 @@ fn an_edit_of_a_chunk_that_lies_changes_no_other() {
     }
 }
 
-/// A frame of many chunks is a large one even if they have no bytes, or few: an append must not compress all offsets.
+/// A frame of many chunks is a large one even if they have no bytes, or few: an append must not
+/// compress all offsets.
 #[test]
 fn an_append_compresses_few_offsets() {
     let folder = Folder::new("appends");
@@ -597,7 +603,8 @@ fn a_file_that_is_longer_than_its_chunk_is_not_read_whole() {
     assert!(counting.take()[1] < 1 << 20);
 }
 
-/// Uncommitted frames of the shortest length that a header can have: a search behind a frame skips them, and reads each byte about once.
+/// Uncommitted frames of the shortest length that a header can have: a search behind a frame skips
+/// them, and reads each byte about once.
 #[test]
 fn what_is_behind_a_frame_is_read_once() {
     let mut front = [0; MIN_LEN];

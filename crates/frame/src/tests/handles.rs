@@ -1,4 +1,5 @@
-//! Several handles of one file: their changes wait for each other, and are made in the file to which the path leads.
+//! Several handles of one file: their changes wait for each other, and are made in the file to
+//! which the path leads.
 
 use super::*;
 use oxiblosc_io::readers::{READERS, WRITERS};
@@ -84,8 +85,8 @@ fn a_change_that_takes_long_is_waited_for() {
     }
 }
 
-/// To close a handle means to make its frame compact, for which the frame is read again. The handle can be used after that, and shows what was
-/// read.
+/// To close a handle means to make its frame compact, for which the frame is read again. The handle
+/// can be used after that, and shows what was read.
 #[test]
 fn a_handle_that_was_closed_follows_another() {
     let folder = Folder::new("closed");
@@ -107,8 +108,8 @@ fn a_handle_that_was_closed_follows_another() {
     }
 }
 
-/// A writer dies, and another handle rolls back its change and makes one of its own. A handle that has read the dead writer's record must not
-/// take the new bytes for leftovers.
+/// A writer dies, and another handle rolls back its change and makes one of its own. A handle that
+/// has read the dead writer's record must not take the new bytes for leftovers.
 #[test]
 fn a_record_that_is_gone_is_not_taken_back() {
     let folder = Folder::new("gone");
@@ -139,7 +140,8 @@ fn a_record_that_is_gone_is_not_taken_back() {
     }
 }
 
-/// Also if the modification time does not show them. The frame is a large one: a change appends to it without truncating the file.
+/// Also if the modification time does not show them. The frame is a large one: a change appends to
+/// it without truncating the file.
 #[test]
 fn what_is_left_behind_an_open_frame_is_cut_off() {
     let folder = Folder::new("cut");

@@ -1,5 +1,5 @@
-//! A process, this program started again, that dies in a write. `tests/faults/crash` of the whole library intercepts the calls of the C library for
-//! this; these tests run on every system.
+//! A process, this program started again, that dies in a write. `tests/faults/crash` of the whole
+//! library intercepts the calls of the C library for this; these tests run on every system.
 
 use super::*;
 use std::process::Command;
@@ -7,15 +7,16 @@ use std::process::Command;
 /// The exit status of a process that died in a write.
 pub(super) const DIED: i32 = 77;
 
-/// The environment variable with the job of a process: the seed of the frame, the number of the write to die in, whether half of that write is
-/// made, and the path.
+/// The environment variable with the job of a process: the seed of the frame, the number of the
+/// write to die in, whether half of that write is made, and the path.
 const JOB: &str = "OXIBLOSC_KILLED";
 
 fn kind(seed: u64) -> FrameKind {
     [FrameKind::Contiguous, FrameKind::Sparse][seed as usize % 2]
 }
 
-/// The command that starts this program again. `OXIBLOSC_EMULATOR` is the command that runs programs for its processor, if the system cannot.
+/// The command that starts this program again. `OXIBLOSC_EMULATOR` is the command that runs
+/// programs for its processor, if the system cannot.
 fn this_program() -> Command {
     let this = std::env::current_exe().expect("a test knows its own path");
     let emulator = std::env::var("OXIBLOSC_EMULATOR").unwrap_or_default();

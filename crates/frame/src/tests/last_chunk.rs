@@ -1,5 +1,5 @@
-//! Frames whose last chunk says that it is shorter than it is, because its header is damaged. What is appended must not overwrite the rest of it, which
-//! `b2 repair` can bring back.
+//! Frames whose last chunk says that it is shorter than it is, because its header is damaged. What
+//! is appended must not overwrite the rest of it, which `b2 repair` can bring back.
 
 use super::*;
 

@@ -3,7 +3,8 @@
 use super::*;
 use oxiblosc_chunk::encoded::EncodedChunk;
 
-/// A chunk that stores `len` bytes. Its header claims `CHUNKSIZE` bytes of data, since frames use only its sizes.
+/// A chunk that stores `len` bytes. Its header claims `CHUNKSIZE` bytes of data, since frames use
+/// only its sizes.
 pub fn chunk(len: usize, fill: u8) -> Vec<u8> {
     let mut chunk = vec![fill; len + 32];
     chunk[..4].copy_from_slice(&[5, 1, 5, 1]);
@@ -59,7 +60,8 @@ pub fn cbytes(model: &Model) -> u64 {
     sizes.sum()
 }
 
-/// Compares chunks, first by size and last byte: the message of a failure with all bytes would be unreadable.
+/// Compares chunks, first by size and last byte: the message of a failure with all bytes would be
+/// unreadable.
 pub fn assert_same(found: &[ModelChunk], expected: &[ModelChunk], context: &str) {
     let short = |chunks: &[ModelChunk]| {
         let short = chunks.iter().map(|chunk| match chunk {
@@ -80,7 +82,8 @@ pub enum Step {
     Update(Vec<(usize, ModelChunk)>),
     Delete(usize),
     Reorder(Vec<usize>),
-    /// The chunks afterwards, the positions of those that are removed, and the new value of all bytes of the first metalayer.
+    /// The chunks afterwards, the positions of those that are removed, and the new value of all
+    /// bytes of the first metalayer.
     Arrange(Vec<Arranged>, Vec<usize>, u8),
     Meta(Metalayer),
     VlMeta(Metalayer),

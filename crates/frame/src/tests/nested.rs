@@ -1,4 +1,5 @@
-//! Chunks and metalayers that contain bytes of frames and of records. A process that dies leaves such bytes behind a frame.
+//! Chunks and metalayers that contain bytes of frames and of records. A process that dies leaves
+//! such bytes behind a frame.
 
 use super::*;
 use crate::container;
@@ -78,7 +79,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Changes after which nested frames lie behind the old end, one of them exactly there, or in the record.
+/// Changes after which nested frames lie behind the old end, one of them exactly there, or in the
+/// record.
 fn steps(disk: &mut Disk) -> Vec<Step> {
     let before = disk.header_len() + disk.cbytes();
     let at = disk.frame_len().saturating_sub(before) as usize;
@@ -96,7 +98,8 @@ fn steps(disk: &mut Disk) -> Vec<Step> {
     ]
 }
 
-/// Checks that the frame has one of these states, that it can be changed, and that nothing behind it could be taken for a frame or a record.
+/// Checks that the frame has one of these states, that it can be changed, and that nothing behind
+/// it could be taken for a frame or a record.
 fn lives_on(path: &Path, kind: FrameKind, states: &[&Model], context: &str) {
     let (mut disk, loaded) = Disk::open(plain(), &c_path(path), 0, kind).expect(context);
     let mut found = whole(&mut disk, loaded).expect(context);
@@ -105,7 +108,8 @@ fn lives_on(path: &Path, kind: FrameKind, states: &[&Model], context: &str) {
     let behind = std::fs::read(file)
         .unwrap()
         .split_off(disk.frame_len() as usize);
-    // There may be the record of the change itself, which the next change undoes if it is valid, or a frame whose append was not committed.
+    // There may be the record of the change itself, which the next change undoes if it is valid, or
+    // a frame whose append was not committed.
     let own = behind
         .windows(7)
         .filter(|bytes| bytes == b"oxb2jnl")
@@ -148,7 +152,8 @@ fn what_chunks_hold_keeps_no_change_from_a_frame() {
                     durable: which % 2 == 1,
                     ..unlucky(&left, fate)
                 };
-                // A handle that "died" still has its file open, and Windows does not replace an open file.
+                // A handle that "died" still has its file open, and Windows does not replace an
+                // open file.
                 let path = folder.0.join(format!("frame{tried}"));
                 copy(&base, &path);
                 let (mut disk, _) = Disk::open(backend, &c_path(&path), 0, kind).unwrap();
@@ -202,7 +207,8 @@ impl Hook for FailingRead {
     }
 }
 
-/// A process has died in each of its writes, and another one cannot read what it left: it gets an error, and nothing is lost.
+/// A process has died in each of its writes, and another one cannot read what it left: it gets an
+/// error, and nothing is lost.
 #[test]
 fn a_read_that_fails_is_an_error() {
     let folder = Folder::new("reads");

@@ -1,4 +1,5 @@
-//! An append whose one write over old bytes is cut off in the middle, which no file system of Linux does, and cannot be undone.
+//! An append whose one write over old bytes is cut off in the middle, which no file system of Linux
+//! does, and cannot be undone.
 
 use super::*;
 use std::sync::Mutex;
@@ -12,7 +13,8 @@ enum Fails {
     All,
 }
 
-/// Where a write is cut off: its position, how many of its bytes are written, and what fails from then on.
+/// Where a write is cut off: its position, how many of its bytes are written, and what fails from
+/// then on.
 #[derive(Clone, Copy)]
 struct Cut {
     pos: u64,

@@ -1,4 +1,5 @@
-//! Files with an incomplete frame that is to be changed: the change waits as long as a process writes to the file, and no longer.
+//! Files with an incomplete frame that is to be changed: the change waits as long as a process
+//! writes to the file, and no longer.
 
 use super::*;
 use std::sync::Mutex;
@@ -88,13 +89,15 @@ fn a_file_without_a_writer_is_not_waited_for() {
         eventful.set(Box::new(|_| {}));
         let appended = append(&mut disk, &mut model.clone());
         assert_eq!(appended, Err(Error::FILE_READ));
-        // Each attempt to read the frame asks for the size three times, and there is more than one attempt.
+        // Each attempt to read the frame asks for the size three times, and there is more than one
+        // attempt.
         let looks = eventful.looks();
         assert!((6..50).contains(&looks), "{looks} looks");
     }
 }
 
-/// A writer that does not use this library's locks, such as the reference, is in the middle of a change.
+/// A writer that does not use this library's locks, such as the reference, is in the middle of a
+/// change.
 #[test]
 fn a_file_with_a_writer_is_waited_for() {
     let folder = Folder::new("busy");

@@ -1,5 +1,6 @@
-//! The locks of those who change a file, in every interleaving of the system's calls: writers, one that undoes what a dead one has left, and
-//! strangers. At most one process changes the file, and nobody undoes the change of one that lives.
+//! The locks of those who change a file, in every interleaving of the system's calls: writers, one
+//! that undoes what a dead one has left, and strangers. At most one process changes the file, and
+//! nobody undoes the change of one that lives.
 
 use super::*;
 use loom::sync::{Arc, Mutex};
@@ -68,7 +69,8 @@ impl LockCalls for OpenFile {
     }
 }
 
-/// Changes the file, if it gets the lock, at first or after two seconds: undoes what a dead process has left, writes a record, and removes it.
+/// Changes the file, if it gets the lock, at first or after two seconds: undoes what a dead process
+/// has left, writes a record, and removes it.
 fn change(file: &OpenFile) {
     let lock = ChangeLock::new();
     let taken = lock

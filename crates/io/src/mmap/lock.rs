@@ -1,5 +1,5 @@
-//! The change lock of a mapped file. It is taken through a second open file: the mapped one stays open in children of a `fork`, so after their
-//! parent died with a lock, they would keep it.
+//! The change lock of a mapped file. It is taken through a second open file: the mapped one stays
+//! open in children of a `fork`, so after their parent died with a lock, they would keep it.
 
 use super::Map;
 use crate::change_lock::{ChangeLock, Exclusion, Pauses, Waiting};
@@ -22,8 +22,8 @@ impl Held {
     /// The file through which the lock is taken.
     ///
     /// # Errors
-    /// [`Error::LOCK`] in a child of the process that opened the map, which shares the mapped file, and so its locks, with the parent; those of
-    /// [`Map::file`].
+    /// [`Error::LOCK`] in a child of the process that opened the map, which shares the mapped file,
+    /// and so its locks, with the parent; those of [`Map::file`].
     fn locked_file<'a>(&'a self, map: &'a Map) -> Result<&'a File> {
         match &self.file {
             Some(file) => Ok(file),
@@ -59,7 +59,8 @@ struct Held {
     count: usize,
     exclusion: Exclusion,
     lock: ChangeLock,
-    /// The file through which it is taken; none if it is not open yet, or the map's path leads to another file.
+    /// The file through which it is taken; none if it is not open yet, or the map's path leads to
+    /// another file.
     file: Option<OwnFile>,
     /// The process that opened `file` or the map: the number of forks that led to it.
     forks: u32,
@@ -89,9 +90,10 @@ impl MapLock {
         held
     }
 
-    /// Takes the lock with `how`, unless this thread holds it already, perhaps through another handle of the map. `how` returns none if it was not
-    /// taken, and does not wait, as the state is locked meanwhile. Waits for other threads of this process, until `end` if that is given. None if
-    /// the lock was not taken.
+    /// Takes the lock with `how`, unless this thread holds it already, perhaps through another
+    /// handle of the map. `how` returns none if it was not taken, and does not wait, as the state
+    /// is locked meanwhile. Waits for other threads of this process, until `end` if that is given.
+    /// None if the lock was not taken.
     ///
     /// # Errors
     /// [`Error::LOCK`] if other threads hold it until `end`; those of `how`.

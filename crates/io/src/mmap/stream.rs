@@ -1,4 +1,5 @@
-//! Maps as the C functions of their back end use them: opened with a mode string, and read in place.
+//! Maps as the C functions of their back end use them: opened with a mode string, and read in
+//! place.
 
 use super::{Map, OpenMode};
 use crate::Storage;
@@ -20,7 +21,8 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Maps the file at `path` in the mode `mode`. If it may grow, address space for `room` bytes is reserved.
+    /// Maps the file at `path` in the mode `mode`. If it may grow, address space for `room` bytes
+    /// is reserved.
     ///
     /// # Errors
     /// [`Error::FILE_OPEN`] for an unknown mode; those of [`Map::open`].
@@ -71,7 +73,8 @@ impl MappedStream {
     /// Memory without a file.
     ///
     /// # Safety
-    /// `size` bytes are at `address` as long as this is used, and no other thread writes them meanwhile.
+    /// `size` bytes are at `address` as long as this is used, and no other thread writes them
+    /// meanwhile.
     pub unsafe fn of_memory(address: *mut u8, size: usize) -> Self {
         Self(StreamBytes::Memory { address, size })
     }
@@ -119,7 +122,8 @@ impl MappedStream {
             return map.write_at(position, bytes);
         }
         let there = self.address(position, bytes.len())?;
-        // SAFETY: `address` has checked that the range is within the `size` bytes that `of_memory` requires to be valid.
+        // SAFETY: `address` has checked that the range is within the `size` bytes that `of_memory`
+        // requires to be valid.
         unsafe { there.copy_from(bytes.as_ptr(), bytes.len()) };
         Ok(())
     }

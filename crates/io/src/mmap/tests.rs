@@ -167,7 +167,8 @@ fn a_file_cut_short_is_an_error() {
     }
 }
 
-/// The system does not truncate a file that is mapped twice. The error leaves map and file as they were.
+/// The system does not truncate a file that is mapped twice. The error leaves map and file as they
+/// were.
 #[cfg(windows)]
 #[test]
 fn a_file_that_is_mapped_twice_is_not_cut() {

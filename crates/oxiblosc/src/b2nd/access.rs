@@ -43,7 +43,8 @@ impl Chunks for StoredChunks<'_> {
     }
 
     fn is_shared(&self) -> bool {
-        // A postfilter asks the super-chunk for the index of the chunk, which is recorded for one chunk at a time.
+        // A postfilter asks the super-chunk for the index of the chunk, which is recorded for one
+        // chunk at a time.
         !self.decoder.has_postfilter()
     }
 }
@@ -116,10 +117,12 @@ impl<'a> ChunkMaker<'a> {
 
 impl ChunkCompressor for ChunkMaker<'_> {
     fn make(&self, nchunk: usize, data: ChunkData, workers: Workers) -> Result<Buffer> {
-        // The chunk is compressed into its own buffer, because copying it would take a tenth of the time that LZ4 needs for it.
+        // The chunk is compressed into its own buffer, because copying it would take a tenth of the
+        // time that LZ4 needs for it.
         let mut chunk = Buffer::unspecified(self.nbytes + MAX_OVERHEAD)?;
         let header = match &self.params {
-            // The tuner chooses other blocks than the array's if these have only a few bytes. Such chunks need their data in one buffer.
+            // The tuner chooses other blocks than the array's if these have only a few bytes. Such
+            // chunks need their data in one buffer.
             Some(params) if params.blocksize == self.block => {
                 self.compressed(params, data, workers, &mut chunk)?
             }

@@ -43,7 +43,8 @@ fn other_metalayers(layers: &[Metalayer]) -> Result<TryVec<MetalayerRef<'_>>> {
 /// Parses the metalayer of an array, and checks it against the chunks of the super-chunk.
 ///
 /// # Errors
-/// [`Error::DATA`] if number or size of the chunks are not those of such an array; those of [`Meta::parse`] and [`Meta::geometry`].
+/// [`Error::DATA`] if number or size of the chunks are not those of such an array; those of
+/// [`Meta::parse`] and [`Meta::geometry`].
 pub fn read_metalayer<'a>(content: &'a [u8], state: &State) -> Result<(Meta<'a>, Geometry)> {
     let (meta, _) = Meta::parse(content, true)?;
     let geometry = meta.geometry()?;
@@ -51,7 +52,8 @@ pub fn read_metalayer<'a>(content: &'a [u8], state: &State) -> Result<(Meta<'a>,
     Ok((meta, geometry))
 }
 
-/// A copy is written in batches of about this many bytes of chunks, so that it needs no memory for all of them.
+/// A copy is written in batches of about this many bytes of chunks, so that it needs no memory for
+/// all of them.
 const COPY_BATCH: usize = 16 << 20;
 
 /// How an array is copied.
@@ -81,12 +83,14 @@ impl ItemCopy<'_> {
 }
 
 impl SuperChunk {
-    /// The indices of the chunks that have items of a slice. `layers` are the metalayers of the super-chunk or of a view. If none of them is
-    /// that of an array, the data have one dimension. `bounds` is called with the number of dimensions, and gives start and stop of the slice
+    /// The indices of the chunks that have items of a slice. `layers` are the metalayers of the
+    /// super-chunk or of a view. If none of them is that of an array, the data have one dimension.
+    /// `bounds` is called with the number of dimensions, and gives start and stop of the slice
     /// along each. The frame is not read again if another handle has changed it.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for negative positions; those of `bounds`; those of a broken metalayer.
+    /// [`Error::INVALID_PARAM`] for negative positions; those of `bounds`; those of a broken
+    /// metalayer.
     pub fn chunks_of_slice<'a>(
         &self,
         state: &State,
@@ -108,7 +112,8 @@ impl SuperChunk {
     }
 }
 
-/// An array during an operation. The caller has locked the super-chunk, so that the shapes stay valid.
+/// An array during an operation. The caller has locked the super-chunk, so that the shapes stay
+/// valid.
 #[derive(Clone)]
 pub struct ArrayRef<'a> {
     /// The super-chunk with the chunks.
@@ -117,7 +122,8 @@ pub struct ArrayRef<'a> {
     pub geometry: Geometry,
     /// Bytes of an item.
     pub typesize: i32,
-    /// The dtype and its format that a change of the shape writes; none: those of the metalayer stay.
+    /// The dtype and its format that a change of the shape writes; none: those of the metalayer
+    /// stay.
     pub dtype: Option<(&'a [u8], i8)>,
     /// Whether this is a view: the super-chunk belongs to another array, with other dimensions.
     pub is_view: bool,
@@ -188,12 +194,13 @@ impl<'a> ArrayRef<'a> {
         Ok(())
     }
 
-    /// Reads the items from `start` up to but not including `stop` into the front of `buffer`, which has the shape `buffershape`, in C order.
-    /// The rest of the buffer is filled with zeros. Only blocks with selected items are decompressed.
+    /// Reads the items from `start` up to but not including `stop` into the front of `buffer`,
+    /// which has the shape `buffershape`, in C order. The rest of the buffer is filled with zeros.
+    /// Only blocks with selected items are decompressed.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for a slice that does not fit into the buffer, [`Error::FAILURE`] for one that does not fit into the padded
-    /// array; those of damaged chunks, and of input.
+    /// [`Error::INVALID_PARAM`] for a slice that does not fit into the buffer, [`Error::FAILURE`]
+    /// for one that does not fit into the padded array; those of damaged chunks, and of input.
     pub fn read_slice(
         &self,
         start: &[i64],
@@ -248,7 +255,8 @@ impl<'a> ArrayRef<'a> {
         }
     }
 
-    /// Reads the items with these indices, counted through the whole array in C order, into `buffer`, one after the other.
+    /// Reads the items with these indices, counted through the whole array in C order, into
+    /// `buffer`, one after the other.
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] for an index out of range; those of damaged chunks, and of input.
@@ -265,8 +273,8 @@ impl<'a> ArrayRef<'a> {
         )
     }
 
-    /// Writes a slice from the front of `buffer`, which has the shape `buffershape`, in C order. If this fails, nothing is written. Only blocks
-    /// with selected items are compressed again.
+    /// Writes a slice from the front of `buffer`, which has the shape `buffershape`, in C order. If
+    /// this fails, nothing is written. Only blocks with selected items are compressed again.
     ///
     /// # Errors
     /// As for [`Self::read_slice`]; those of compression and output.
@@ -314,11 +322,12 @@ impl<'a> ArrayRef<'a> {
         changing.commit(|state| state.update(self.schunk.host(), updates))
     }
 
-    /// The selection by lists of indices, one list for each dimension. Indices may be in any order and repeated. `buffersize` is in bytes. None
-    /// if there are no items.
+    /// The selection by lists of indices, one list for each dimension. Indices may be in any order
+    /// and repeated. `buffersize` is in bytes. None if there are no items.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if the items do not have exactly `buffersize` bytes; as for [`Selection::of_indices`].
+    /// [`Error::INVALID_PARAM`] if the items do not have exactly `buffersize` bytes; as for
+    /// [`Selection::of_indices`].
     pub fn select<'s>(
         &'s self,
         lists: &[&[i64]],
@@ -349,7 +358,8 @@ impl<'a> ArrayRef<'a> {
         (start, stop)
     }
 
-    /// Reads a box of items into `memory`, with zeros outside of the array. Gives its shape and items. None if all of the box is outside.
+    /// Reads a box of items into `memory`, with zeros outside of the array. Gives its shape and
+    /// items. None if all of the box is outside.
     pub(super) fn read_box<'b>(
         &self,
         start: &Dims,
@@ -380,7 +390,8 @@ impl<'a> ArrayRef<'a> {
         Ok(Some((shape, buffer)))
     }
 
-    /// How to copy the array into one with chunks and blocks of these shapes. `layers` are the array's metalayers.
+    /// How to copy the array into one with chunks and blocks of these shapes. `layers` are the
+    /// array's metalayers.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
@@ -400,11 +411,12 @@ impl<'a> ArrayRef<'a> {
         }))
     }
 
-    /// Fills this array, all of whose items are zero, with the items of `src` from position `from` on. After an error it may have some of
-    /// them.
+    /// Fills this array, all of whose items are zero, with the items of `src` from position `from`
+    /// on. After an error it may have some of them.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if items have another size; those of damaged chunks, of compression and output.
+    /// [`Error::INVALID_PARAM`] if items have another size; those of damaged chunks, of compression
+    /// and output.
     pub fn copy_box(&self, src: &ArrayRef, from: &[i64]) -> Result<()> {
         if self.typesize != src.typesize {
             return Err(Error::INVALID_PARAM);

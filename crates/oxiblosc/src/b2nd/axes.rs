@@ -1,4 +1,5 @@
-//! A selection along one dimension, which is a range or a list of indices, and the chunks and blocks that it touches.
+//! A selection along one dimension, which is a range or a list of indices, and the chunks and
+//! blocks that it touches.
 
 use super::runs::Run;
 use oxiblosc_base::memory::TryVec;
@@ -33,7 +34,8 @@ pub(super) struct IndexList {
     places: grid::Axis,
     /// For each touched block, its number in its chunk.
     blocks: TryVec<i64>,
-    /// For each touched chunk, its number and the index of its first block in `blocks`. The last entry marks the end of `blocks`.
+    /// For each touched chunk, its number and the index of its first block in `blocks`. The last
+    /// entry marks the end of `blocks`.
     chunks: TryVec<(i64, usize)>,
 }
 
@@ -77,7 +79,8 @@ impl Range {
     pub(super) fn block_extent(&self, i: usize, j: usize) -> BlockExtent<'_> {
         let (first, from, _) = self.range_in_chunk(i);
         let block = from / self.block + j as i64;
-        // Blocks are numbered from the first touched one; every chunk has the same number of blocks.
+        // Blocks are numbered from the first touched one; every chunk has the same number of
+        // blocks.
         let before = self.start / self.chunk * self.blocks + self.start % self.chunk / self.block;
         let number = (first / self.chunk * self.blocks + block - before) as usize;
         let lo = block * self.block;
@@ -160,8 +163,8 @@ impl AxisSelection {
         }
     }
 
-    /// The number of the `i`th touched chunk along the dimension, how many of its blocks are touched, and whether all items that the array has
-    /// in it are selected.
+    /// The number of the `i`th touched chunk along the dimension, how many of its blocks are
+    /// touched, and whether all items that the array has in it are selected.
     pub(super) fn chunk(&self, i: usize) -> (i64, usize, bool) {
         match self {
             Self::Range(range) => {

@@ -41,7 +41,8 @@ pub struct PartSizes {
 /// Runs `body` on a chunk and its first bytes. `most` says that most of its blocks are needed.
 ///
 /// # Errors
-/// Those of a damaged chunk, of input, and of `body`; [`Error::DATA`] for a chunk of another size than the array's.
+/// Those of a damaged chunk, of input, and of `body`; [`Error::DATA`] for a chunk of another size
+/// than the array's.
 pub fn with_chunk<T>(
     found: &Location,
     sizes: PartSizes,

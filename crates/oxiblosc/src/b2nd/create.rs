@@ -14,7 +14,8 @@ use oxiblosc_frame::meta::MetalayerRef;
 /// The size of a chunk in bytes, for an array with items of `typesize` bytes.
 ///
 /// # Errors
-/// [`Error::INVALID_PARAM`] if the typesize is not positive, [`Error::MAX_BUFSIZE_EXCEEDED`] if a chunk would be too large.
+/// [`Error::INVALID_PARAM`] if the typesize is not positive, [`Error::MAX_BUFSIZE_EXCEEDED`] if a
+/// chunk would be too large.
 fn chunksize(geometry: &Geometry, typesize: i32) -> Result<i32> {
     if typesize <= 0 {
         return Err(Error::INVALID_PARAM);
@@ -30,8 +31,8 @@ fn chunksize(geometry: &Geometry, typesize: i32) -> Result<i32> {
 /// Checks that an array of special values can have this geometry. `typesize` is in bytes.
 ///
 /// # Errors
-/// [`Error::DATA`] for NaNs of another size than 4 or 8 bytes; [`Error::INVALID_PARAM`] and [`Error::MAX_BUFSIZE_EXCEEDED`] for sizes and numbers of
-/// chunks that are not possible.
+/// [`Error::DATA`] for NaNs of another size than 4 or 8 bytes; [`Error::INVALID_PARAM`] and
+/// [`Error::MAX_BUFSIZE_EXCEEDED`] for sizes and numbers of chunks that are not possible.
 pub fn check(geometry: &Geometry, kind: Special, typesize: i32) -> Result<()> {
     if kind == Special::Nan && !matches!(typesize, 4 | 8) {
         return Err(Error::DATA);
@@ -41,7 +42,8 @@ pub fn check(geometry: &Geometry, kind: Special, typesize: i32) -> Result<()> {
 }
 
 impl SuperChunk {
-    /// Makes a new super-chunk an array of special values, with the metalayers `others` besides the array's own.
+    /// Makes a new super-chunk an array of special values, with the metalayers `others` besides the
+    /// array's own.
     ///
     /// # Errors
     /// Those of [`Self::add_metalayer`] and [`Self::fill_special`].
@@ -79,7 +81,8 @@ impl SuperChunk {
 }
 
 impl ArrayRef<'_> {
-    /// Replaces every chunk by one that repeats an item, with the block size that `ctx` gives. `item` has the size of an item.
+    /// Replaces every chunk by one that repeats an item, with the block size that `ctx` gives.
+    /// `item` has the size of an item.
     ///
     /// # Errors
     /// Those of invalid parameters, and of output.
@@ -95,8 +98,9 @@ impl ArrayRef<'_> {
         })
     }
 
-    /// Checks that number and size of the chunks are those of an array with these shapes, and that the size of the blocks is not another in both the
-    /// frame's header and the first chunk. A super-chunk without chunks is accepted, as they may be added later.
+    /// Checks that number and size of the chunks are those of an array with these shapes, and that
+    /// the size of the blocks is not another in both the frame's header and the first chunk. A
+    /// super-chunk without chunks is accepted, as they may be added later.
     ///
     /// # Errors
     /// [`Error::DATA`] if they are not.

@@ -10,7 +10,8 @@ use oxiblosc_base::{Error, Result};
 use std::ffi::CStr;
 use std::sync::Mutex;
 
-/// An open array: its shapes, which are read again from the metalayer when it has changed, and the type of its items.
+/// An open array: its shapes, which are read again from the metalayer when it has changed, and the
+/// type of its items.
 pub struct OpenArray {
     shapes: Mutex<CachedShapes>,
     dtype: Option<CStrBuf>,
@@ -79,7 +80,8 @@ impl OpenArray {
     /// Locks the array for reading.
     ///
     /// # Errors
-    /// [`Error::DATA`] if another handle has made it an array with chunks or blocks of other shapes; those of reading a frame.
+    /// [`Error::DATA`] if another handle has made it an array with chunks or blocks of other
+    /// shapes; those of reading a frame.
     pub fn read<'a>(
         &'a self,
         schunk: &'a SuperChunk,
@@ -144,7 +146,8 @@ impl CachedShapes {
     /// Reads the shapes from the metalayer, if there is one. Gives whether there is.
     fn read_again(&mut self, state: &State) -> Result<bool> {
         let Some(at) = find_metalayer(state.metalayers()) else {
-            // A change by another library may be in progress. As the tick stays the same, the next call looks again.
+            // A change by another library may be in progress. As the tick stays the same, the next
+            // call looks again.
             return Ok(false);
         };
         let (meta, _) = Meta::parse(&state.metalayers()[at].content, true)?;

@@ -22,11 +22,12 @@ use oxiblosc_chunk::header::Special;
 use oxiblosc_frame::meta::MetalayerRef;
 use std::path::Path;
 
-/// The shapes of an array, its chunks and its blocks, all in items, and the type of an item. The default is an array without dimensions and
-/// dtype.
+/// The shapes of an array, its chunks and its blocks, all in items, and the type of an item. The
+/// default is an array without dimensions and dtype.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout<'a> {
-    /// The shape: items along each dimension, of which there are at most [`MAX_DIM`](super::MAX_DIM).
+    /// The shape: items along each dimension, of which there are at most
+    /// [`MAX_DIM`](super::MAX_DIM).
     pub shape: &'a [i64],
     /// The shape of a chunk.
     pub chunks: &'a [i32],
@@ -114,9 +115,9 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for invalid shapes, and for initial items of another size than the array's; [`Error::MAX_BUFSIZE_EXCEEDED`] for
-    /// chunks of 2 GiB or more; [`Error::DATA`] for NaNs of another size than 4 or 8 bytes; those of [`SuperChunk::create`], and of
-    /// compression.
+    /// [`Error::INVALID_PARAM`] for invalid shapes, and for initial items of another size than the
+    /// array's; [`Error::MAX_BUFSIZE_EXCEEDED`] for chunks of 2 GiB or more; [`Error::DATA`] for
+    /// NaNs of another size than 4 or 8 bytes; those of [`SuperChunk::create`], and of compression.
     pub fn create(layout: &Layout, initial: Initial, storage: StorageParams) -> Result<Self> {
         let geometry = Geometry::new(layout.shape, layout.chunks, layout.blocks)?;
         let new = NewArray {
@@ -135,8 +136,8 @@ impl Array {
     /// Opens the array in a file or directory.
     ///
     /// # Errors
-    /// [`Error::METALAYER_NOT_FOUND`] if the frame is no array, [`Error::DATA`] if its chunks do not fit its shapes; those of
-    /// [`SuperChunk::open`].
+    /// [`Error::METALAYER_NOT_FOUND`] if the frame is no array, [`Error::DATA`] if its chunks do
+    /// not fit its shapes; those of [`SuperChunk::open`].
     pub fn open(path: &Path, nthreads: i16, protection: Protection) -> Result<Self> {
         Self::of(SuperChunk::open(path, 0, nthreads, protection)?)
     }
@@ -144,7 +145,8 @@ impl Array {
     /// The array in a super-chunk that has the metalayer of one.
     ///
     /// # Errors
-    /// [`Error::METALAYER_NOT_FOUND`] if it has none, [`Error::DATA`] if its chunks do not fit the metalayer.
+    /// [`Error::METALAYER_NOT_FOUND`] if it has none, [`Error::DATA`] if its chunks do not fit the
+    /// metalayer.
     pub fn of(schunk: SuperChunk) -> Result<Self> {
         {
             let state = schunk.read()?;

@@ -1,5 +1,5 @@
-//! Reading a selection. Only blocks with selected items are decompressed: each by a worker into its own memory, from which it copies the items
-//! into the caller's buffer.
+//! Reading a selection. Only blocks with selected items are decompressed: each by a worker into its
+//! own memory, from which it copies the items into the caller's buffer.
 
 use super::chunks::{Chunks, PartSizes, with_chunk};
 use super::select::{Selection, TouchedBlock, TouchedChunk};
@@ -13,7 +13,8 @@ use oxiblosc_chunk::scratch::{self, Scratch};
 use oxiblosc_chunk::workers::Workers;
 use std::ops::Range;
 
-/// If no more than one in this many items of a block is selected, items are decompressed one by one.
+/// If no more than one in this many items of a block is selected, items are decompressed one by
+/// one.
 const SPARSE: usize = 16;
 
 /// Reads a selection.
@@ -30,7 +31,8 @@ impl SelectionRead<'_> {
     /// Reads the items into `buffer`.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if the buffer is too small; [`Error::MEMORY_ALLOC`]; [`Error::FAILURE`] if a chunk cannot be read.
+    /// [`Error::INVALID_PARAM`] if the buffer is too small; [`Error::MEMORY_ALLOC`];
+    /// [`Error::FAILURE`] if a chunk cannot be read.
     pub fn read(&self, buffer: &mut [u8], workers: Workers) -> Result<()> {
         let grid = self.selection.grid(buffer, self.sizes.item)?;
         let nchunks = self.selection.nchunks();
@@ -141,8 +143,8 @@ impl SelectionRead<'_> {
         copy(data, item, &mut tile)
     }
 
-    /// Reads items of a special chunk. This is not inlined, like [`Self::read_ranges`], as its variables would take stack while a block is
-    /// decompressed.
+    /// Reads items of a special chunk. This is not inlined, like [`Self::read_ranges`], as its
+    /// variables would take stack while a block is decompressed.
     #[inline(never)]
     fn fill(
         &self,

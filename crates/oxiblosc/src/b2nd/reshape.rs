@@ -1,4 +1,5 @@
-//! Plans a change of an array's shape: which chunks are kept, removed and added, and in which the padding has to be cleared.
+//! Plans a change of an array's shape: which chunks are kept, removed and added, and in which the
+//! padding has to be cleared.
 
 use super::chunks::with_chunk;
 use super::geometry::Geometry;
@@ -14,7 +15,8 @@ use oxiblosc_chunk::scratch;
 use oxiblosc_chunk::workers::Workers;
 use oxiblosc_frame::offsets::MAX_CHUNKS;
 
-/// The change of one dimension's length: the chunks from `from` up to but not including `to` are added (`grows`) or removed.
+/// The change of one dimension's length: the chunks from `from` up to but not including `to` are
+/// added (`grows`) or removed.
 #[derive(Clone, Copy)]
 struct AxisChange {
     from: i64,
@@ -72,7 +74,8 @@ pub struct Reshape<'a> {
     along: TryVec<AxisChange>,
 }
 
-/// The position along each dimension at which items are added or removed: the end, or the one in `start`.
+/// The position along each dimension at which items are added or removed: the end, or the one in
+/// `start`.
 ///
 /// # Errors
 /// [`Error::INVALID_PARAM`] if a chunk would have to be divided.
@@ -115,8 +118,8 @@ pub fn target(old: &Geometry, new_shape: &[i64]) -> Result<Geometry> {
 }
 
 impl<'a> Reshape<'a> {
-    /// The change from `old` to `new`, which has chunks and blocks of the same shapes. Items are added or removed at `start`, or at the end if
-    /// that is none.
+    /// The change from `old` to `new`, which has chunks and blocks of the same shapes. Items are
+    /// added or removed at `start`, or at the end if that is none.
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] if a chunk would have to be divided.
@@ -142,8 +145,9 @@ impl<'a> Reshape<'a> {
         Some(self.old.nchunk(&place))
     }
 
-    /// How many chunks at the front keep their index, and have no items that come or go. Where an array grows or shrinks along its first
-    /// dimension alone, that is all but the last ones, so that such a change costs as much as the chunks that it changes.
+    /// How many chunks at the front keep their index, and have no items that come or go. Where an
+    /// array grows or shrinks along its first dimension alone, that is all but the last ones, so
+    /// that such a change costs as much as the chunks that it changes.
     pub fn unchanged(&self) -> usize {
         let (old, new) = (self.old, self.new);
         let (Some(first), true) = (self.along.first(), old.nitems > 0) else {
@@ -171,9 +175,10 @@ impl<'a> Reshape<'a> {
         (had != has).then_some((had, has))
     }
 
-    /// Updates that clear kept chunks, so that the array reads as zeros where it grows, now or later. Chunks are cleared where the array grows
-    /// into padding that is not zero. A chunk of one repeated item is instead cleared where the array shrinks, and keeps its padding where the
-    /// array grows into it.
+    /// Updates that clear kept chunks, so that the array reads as zeros where it grows, now or
+    /// later. Chunks are cleared where the array grows into padding that is not zero. A chunk of
+    /// one repeated item is instead cleared where the array shrinks, and keeps its padding where
+    /// the array grows into it.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`]; [`Error::FAILURE`] if a chunk cannot be read or compressed.
@@ -219,7 +224,8 @@ impl<'a> Reshape<'a> {
         place
     }
 
-    /// The data of a block, with zeros outside of the first `keeps` items of the chunk along each dimension.
+    /// The data of a block, with zeros outside of the first `keeps` items of the chunk along each
+    /// dimension.
     fn kept(&self, nblock: usize, keeps: &Dims, data: &[u8], item: usize) -> Result<TryVec<u8>> {
         let ndim = self.old.ndim;
         let origin = self.origin_of(nblock);
@@ -240,8 +246,8 @@ impl<'a> Reshape<'a> {
         Ok(kept)
     }
 
-    /// Whether a block has items outside of the first `keeps` items of the chunk along each dimension. If `has` is given, only items within
-    /// the first `has` count.
+    /// Whether a block has items outside of the first `keeps` items of the chunk along each
+    /// dimension. If `has` is given, only items within the first `has` count.
     fn reaches_out(&self, nblock: usize, keeps: &Dims, has: Option<&Dims>) -> bool {
         let ndim = self.old.ndim;
         let origin = self.origin_of(nblock);
@@ -253,8 +259,9 @@ impl<'a> Reshape<'a> {
             && (0..ndim).any(|d| keeps[d] < end(d))
     }
 
-    /// The blocks of a chunk that have to be cleared, and how many items along each dimension are kept: those that the array had, since other
-    /// libraries may have written into the padding, or, in a chunk of one repeated item, those that are not cut off.
+    /// The blocks of a chunk that have to be cleared, and how many items along each dimension are
+    /// kept: those that the array had, since other libraries may have written into the padding, or,
+    /// in a chunk of one repeated item, those that are not cut off.
     fn dirty(
         &self,
         rewriter: &Rewriter,

@@ -41,14 +41,16 @@ impl Resizing<'_> {
     }
 }
 
-/// A geometry on the heap. It has more than a kilobyte, and threads with a small stack need that for the codecs.
+/// A geometry on the heap. It has more than a kilobyte, and threads with a small stack need that
+/// for the codecs.
 #[inline(never)]
 fn on_heap(make: impl FnOnce() -> Result<Geometry>) -> Result<Box<Geometry>> {
     boxed(make()?)
 }
 
 impl ArrayRef<'_> {
-    /// Changes the shape, and puts in the chunks that `write` makes, as one change. All other new items are zero.
+    /// Changes the shape, and puts in the chunks that `write` makes, as one change. All other new
+    /// items are zero.
     fn reshape(
         &mut self,
         new_shape: &[i64],
@@ -93,16 +95,19 @@ impl ArrayRef<'_> {
         Ok(())
     }
 
-    /// Changes the shape. `new_shape` has a length for each dimension. Items are added or removed at the end of each dimension, or at the
-    /// position in `start`; then this position and the change of the length must be multiples of the chunk's length. New items are zero.
+    /// Changes the shape. `new_shape` has a length for each dimension. Items are added or removed
+    /// at the end of each dimension, or at the position in `start`; then this position and the
+    /// change of the length must be multiples of the chunk's length. New items are zero.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for an invalid shape or position, and for a view; those of damaged chunks, of compression and output.
+    /// [`Error::INVALID_PARAM`] for an invalid shape or position, and for a view; those of damaged
+    /// chunks, of compression and output.
     pub fn resize(&mut self, new_shape: &[i64], start: Option<&[i64]>) -> Result<()> {
         self.reshape(new_shape, start, None)
     }
 
-    /// Inserts the items of a buffer before position `at` along `axis`, which is the end, or the start of a chunk.
+    /// Inserts the items of a buffer before position `at` along `axis`, which is the end, or the
+    /// start of a chunk.
     ///
     /// # Errors
     /// As for [`Self::resize`].
@@ -157,7 +162,8 @@ impl ArrayRef<'_> {
         self.insert(buffer, axis, *end)
     }
 
-    /// Deletes the `len` positions of `axis` from position `at` on, which have to be the last ones, or whole chunks.
+    /// Deletes the `len` positions of `axis` from position `at` on, which have to be the last ones,
+    /// or whole chunks.
     ///
     /// # Errors
     /// As for [`Self::resize`].
@@ -208,8 +214,8 @@ impl ArrayRef<'_> {
         let ndim = self.geometry.ndim;
         let begin = self.geometry.shape[axis];
         let new = on_heap(|| self.geometry.reshaped(&shape))?;
-        // If both arrays have chunks and blocks of the same shapes and this one ends with a whole chunk, chunks of `src` are copied without
-        // compressing them again, as in the reference.
+        // If both arrays have chunks and blocks of the same shapes and this one ends with a whole
+        // chunk, chunks of `src` are copied without compressing them again, as in the reference.
         let (own, other) = (&self.geometry, &src.geometry);
         let (chunks, blocks) = (&own.chunkshape[..ndim], &own.blockshape[..ndim]);
         let first = begin.checked_div(chunks[axis].into()).unwrap_or(0);
@@ -252,8 +258,8 @@ impl ArrayRef<'_> {
         self.reshape(&shape[..ndim], None, Some(&write))
     }
 
-    /// Changes shape and chunks, as one change. Chunks in `updates` are new. For the others `reshape` gives the old index; if that is none, the
-    /// chunk gets zeros.
+    /// Changes shape and chunks, as one change. Chunks in `updates` are new. For the others
+    /// `reshape` gives the old index; if that is none, the chunk gets zeros.
     fn arrange(
         &self,
         state: &mut State,
@@ -337,7 +343,8 @@ fn whole_chunks(state: &State, updates: TryVec<Update>) -> Result<TryVec<(usize,
     whole.try_collect_vec()
 }
 
-/// The counters after the chunks `left` were removed and the chunks `coming` added. `size` is the size of the array's chunks in bytes.
+/// The counters after the chunks `left` were removed and the chunks `coming` added. `size` is the
+/// size of the array's chunks in bytes.
 fn counts_after(state: &State, left: &[usize], coming: &[ChunkInfo], size: i32) -> Result<Counts> {
     let (mut after, storage) = (state.counts, state.storage_kind());
     for old in left {
@@ -352,14 +359,16 @@ fn counts_after(state: &State, left: &[usize], coming: &[ChunkInfo], size: i32) 
     Ok(after)
 }
 
-/// The index of the array's metalayer, and its content with another shape and with this dtype, if there is room for it. A copy can have
-/// another dtype than its metalayer, which is that of its source.
+/// The index of the array's metalayer, and its content with another shape and with this dtype, if
+/// there is room for it. A copy can have another dtype than its metalayer, which is that of its
+/// source.
 fn metalayer_with(
     state: &State,
     geometry: &Geometry,
     dtype: Option<(&[u8], i8)>,
 ) -> Result<(usize, TryVec<u8>)> {
-    /// The offset of the first length, after the marker of the array, version, number of dimensions, and the markers of list and number.
+    /// The offset of the first length, after the marker of the array, version, number of
+    /// dimensions, and the markers of list and number.
     const FIRST: usize = 5;
     /// The distance between two lengths: a marker and eight bytes.
     const STEP: usize = 9;
@@ -386,7 +395,8 @@ mod tests {
     use oxiblosc_testing::processor_time;
     use std::time::Duration;
 
-    /// The shortest time of several in which an array of `count` chunks grows by chunks and items at its end, and shrinks again.
+    /// The shortest time of several in which an array of `count` chunks grows by chunks and items
+    /// at its end, and shrinks again.
     fn grow(count: i64, place: Place) -> Duration {
         let layout = Layout {
             shape: &[8 * count],
@@ -416,7 +426,8 @@ mod tests {
         (0..40).map(|_| change()).min().expect("a time")
     }
 
-    /// What an array with 64 times as many chunks takes. If every change told of all chunks, it would be 64 times as long.
+    /// What an array with 64 times as many chunks takes. If every change told of all chunks, it
+    /// would be 64 times as long.
     #[test]
     fn an_array_grows_at_its_end_whatever_its_length() {
         let path = std::env::temp_dir().join(format!("oxiblosc-grows-{}", std::process::id()));

@@ -36,7 +36,8 @@ pub struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    /// The runs of the box: in each, `inside` is the position in the source and `at` that in the destination. None if the box is empty.
+    /// The runs of the box: in each, `inside` is the position in the source and `at` that in the
+    /// destination. None if the box is empty.
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] if the box is not inside both arrays.

@@ -1,5 +1,5 @@
-//! Selections of items of an array, which are slices, or lists of indices along each dimension. They know the chunks and blocks that they touch,
-//! and the selected items of each block.
+//! Selections of items of an array, which are slices, or lists of indices along each dimension.
+//! They know the chunks and blocks that they touch, and the selected items of each block.
 
 use super::axes::{AxisSelection, IndexList, Range};
 use super::geometry::Geometry;
@@ -49,12 +49,13 @@ fn as_sizes(dims: &Dims) -> [usize; MAX_DIM] {
 }
 
 impl<'a> Selection<'a> {
-    /// The items from `start` up to but not including `stop` along each dimension, at the front of a buffer of shape `buffershape`. Items in the
-    /// padding of the array are left out. None if there are no items.
+    /// The items from `start` up to but not including `stop` along each dimension, at the front of
+    /// a buffer of shape `buffershape`. Items in the padding of the array are left out. None if
+    /// there are no items.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if the shape of the buffer is smaller than the slice, [`Error::FAILURE`] if the slice is not within the padded
-    /// array.
+    /// [`Error::INVALID_PARAM`] if the shape of the buffer is smaller than the slice,
+    /// [`Error::FAILURE`] if the slice is not within the padded array.
     pub fn slice(
         geometry: &'a Geometry,
         start: &[i64],
@@ -89,7 +90,8 @@ impl<'a> Selection<'a> {
         Self::new(geometry, axes.try_collect_vec()?, &buffershape[..ndim]).map(Some)
     }
 
-    /// The indices of the chunks that have items from `start` up to but not including `stop`, which may be outside of the array.
+    /// The indices of the chunks that have items from `start` up to but not including `stop`, which
+    /// may be outside of the array.
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] for a negative start.
@@ -118,11 +120,12 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// The items at these indices along each dimension, in a buffer of shape `buffershape`. None if there are no items.
+    /// The items at these indices along each dimension, in a buffer of shape `buffershape`. None if
+    /// there are no items.
     ///
     /// # Errors
-    /// [`Error::INVALID_INDEX`] for an index out of range, [`Error::INVALID_PARAM`] if the shape of the buffer is smaller than the selection,
-    /// [`Error::MEMORY_ALLOC`].
+    /// [`Error::INVALID_INDEX`] for an index out of range, [`Error::INVALID_PARAM`] if the shape of
+    /// the buffer is smaller than the selection, [`Error::MEMORY_ALLOC`].
     pub fn of_indices(
         geometry: &'a Geometry,
         indices: &[&[i64]],
@@ -133,7 +136,8 @@ impl<'a> Selection<'a> {
                 return Err(Error::INVALID_INDEX);
             }
         }
-        // Along the first dimension only the size of the buffer matters, which is checked elsewhere.
+        // Along the first dimension only the size of the buffer matters, which is checked
+        // elsewhere.
         for (d, indices) in indices.iter().enumerate().skip(1) {
             if indices.len() as i64 > buffershape[d] {
                 return Err(Error::INVALID_PARAM);
@@ -237,7 +241,8 @@ impl<'a> Selection<'a> {
         touched
     }
 
-    /// The number of selected items of a block, the position of the first in the block, and the number of items from there to the last.
+    /// The number of selected items of a block, the position of the first in the block, and the
+    /// number of items from there to the last.
     pub fn extent(&self, block: &TouchedBlock) -> (usize, usize, usize) {
         let (mut count, mut first, mut last) = (1, 0, 0);
         for (part, stride) in block.parts[..self.axes.len()].iter().zip(&self.inside) {
@@ -258,7 +263,8 @@ impl<'a> Selection<'a> {
         as_box(&block.parts[..ndim], &self.inside[..ndim], &self.at[..ndim])
     }
 
-    /// The buffer, divided by blocks, so that workers can fill it. `item` is the size of an item in bytes.
+    /// The buffer, divided by blocks, so that workers can fill it. `item` is the size of an item in
+    /// bytes.
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] if the buffer is too small, [`Error::MEMORY_ALLOC`].
@@ -271,7 +277,8 @@ impl<'a> Selection<'a> {
         )
     }
 
-    /// The part of the buffer with the items of a block. Each can be had only once, so that no two workers write the same bytes.
+    /// The part of the buffer with the items of a block. Each can be had only once, so that no two
+    /// workers write the same bytes.
     ///
     /// # Errors
     /// [`Error::FAILURE`] for a block that was asked for before.
@@ -305,7 +312,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The items of a selection, found block by block: the position of each in the buffer, and its indices.
+    /// The items of a selection, found block by block: the position of each in the buffer, and its
+    /// indices.
     fn found(selection: &Selection, g: &Geometry) -> Vec<(usize, Vec<i64>)> {
         let mut items = Vec::new();
         let mut last = None;

@@ -41,7 +41,8 @@ fn locate<'a>(geometry: &Geometry, mut coord: i64, dest: &'a mut [u8]) -> Sparse
 /// Reads the items with the indices `coords` into `buffer`, one after the other in that order.
 ///
 /// # Errors
-/// [`Error::INVALID_PARAM`] for an index out of range, and for a buffer that is too small; those of damaged chunks, and of input.
+/// [`Error::INVALID_PARAM`] for an index out of range, and for a buffer that is too small; those of
+/// damaged chunks, and of input.
 pub fn read(
     geometry: &Geometry,
     coords: &[i64],

@@ -7,7 +7,8 @@ use oxiblosc_base::memory::ToTryVec;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_frame::meta::Metalayer;
 
-/// Checks that an array has no metalayer besides its own, as another one might depend on its dimensions.
+/// Checks that an array has no metalayer besides its own, as another one might depend on its
+/// dimensions.
 ///
 /// # Errors
 /// [`Error::INVALID_PARAM`] if it has one.
@@ -19,7 +20,8 @@ pub fn check_metalayers(layers: &[Metalayer]) -> Result<()> {
 }
 
 impl Geometry {
-    /// The geometry with these dimensions: each is one of the array, or, if it is none, has length 1.
+    /// The geometry with these dimensions: each is one of the array, or, if it is none, has
+    /// length 1.
     fn with_dimensions(&self, from: impl Iterator<Item = Option<usize>>) -> Result<Self> {
         let ones = [1; MAX_DIM];
         let (mut ndim, mut shape) = (0, [1; MAX_DIM]);
@@ -38,11 +40,12 @@ impl Geometry {
         Self::new(&shape[..ndim], &chunkshape[..ndim], &blockshape[..ndim])
     }
 
-    /// The geometry with new dimensions of length 1. `new` has an element for each dimension of the result, which is not 0 if the dimension is
-    /// new.
+    /// The geometry with new dimensions of length 1. `new` has an element for each dimension of the
+    /// result, which is not 0 if the dimension is new.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for more than [`MAX_DIM`] dimensions, and if not exactly those of the array remain without the new ones.
+    /// [`Error::INVALID_PARAM`] for more than [`MAX_DIM`] dimensions, and if not exactly those of
+    /// the array remain without the new ones.
     pub fn expanded(&self, new: &[u8]) -> Result<Self> {
         if new.iter().filter(|new| **new == 0).count() != self.ndim {
             return Err(Error::INVALID_PARAM);
@@ -57,8 +60,8 @@ impl Geometry {
     /// The geometry without the dimensions for which `drops` gives true.
     ///
     /// # Errors
-    /// [`Error::INVALID_INDEX`] for a dimension whose length is not 1; [`Error::INVALID_PARAM`] for one along which chunks are padded, as the
-    /// padding is between items that would be neighbours.
+    /// [`Error::INVALID_INDEX`] for a dimension whose length is not 1; [`Error::INVALID_PARAM`] for
+    /// one along which chunks are padded, as the padding is between items that would be neighbours.
     pub fn squeezed(&self, drops: impl Fn(usize) -> bool) -> Result<Self> {
         for d in (0..self.ndim).filter(|d| drops(*d)) {
             if self.shape[d] != 1 {

@@ -1,5 +1,6 @@
-//! Writing a selection. Only blocks with selected items are compressed again, and those that are selected whole are not decompressed before.
-//! The results are updates of chunks, which the caller makes as one change.
+//! Writing a selection. Only blocks with selected items are compressed again, and those that are
+//! selected whole are not decompressed before. The results are updates of chunks, which the caller
+//! makes as one change.
 
 use super::chunks::{Chunks, PartSizes, whole, with_chunk};
 use super::runs::Run;
@@ -38,7 +39,8 @@ pub trait ChunkCompressor: Sync {
     /// Those of compression, and of making the data.
     fn make(&self, nchunk: usize, data: ChunkData, workers: Workers) -> Result<Buffer>;
 
-    /// The parameters of compression, and the program's functions for it. None if single blocks cannot be compressed.
+    /// The parameters of compression, and the program's functions for it. None if single blocks
+    /// cannot be compressed.
     fn parts(&self) -> Option<(&EncodeParams, &dyn Hooks)>;
 }
 
@@ -80,7 +82,8 @@ impl Rewriter<'_> {
         self.chunks.is_shared() && self.maker.parts().is_some()
     }
 
-    /// Runs `one` with the numbers below `count`. Gives the updates that it makes, in the order of their chunks.
+    /// Runs `one` with the numbers below `count`. Gives the updates that it makes, in the order of
+    /// their chunks.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`]; [`Error::FAILURE`] for all other errors.
@@ -247,7 +250,8 @@ pub struct SelectionWrite<'a> {
     pub selection: &'a Selection<'a>,
     /// Rewrites the chunks.
     pub rewriter: Rewriter<'a>,
-    /// Gives the present index of a chunk, whose index changes if the array gets another shape. None for a new chunk.
+    /// Gives the present index of a chunk, whose index changes if the array gets another shape.
+    /// None for a new chunk.
     pub origin: &'a (dyn Fn(usize) -> Option<usize> + Sync),
     /// The new values of the items.
     pub buffer: &'a [u8],
@@ -257,7 +261,8 @@ impl SelectionWrite<'_> {
     /// The updates that write the selection, in the order of their chunks.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if the buffer is too small; [`Error::MEMORY_ALLOC`]; [`Error::FAILURE`] if a chunk cannot be read or compressed.
+    /// [`Error::INVALID_PARAM`] if the buffer is too small; [`Error::MEMORY_ALLOC`];
+    /// [`Error::FAILURE`] if a chunk cannot be read or compressed.
     pub fn chunks(&self, workers: Workers) -> Result<TryVec<Update>> {
         let items = self.selection.buffer_items()?;
         let needed = items.checked_mul(self.rewriter.sizes.item);
@@ -292,8 +297,8 @@ impl SelectionWrite<'_> {
         self.buffer.get(first?..)?.get(..nbytes)
     }
 
-    /// Copies the selected items of the `j`th touched block of a chunk into the data of the block. If `is_new`, `data` is undefined before
-    /// that, and becomes zero where no item is selected.
+    /// Copies the selected items of the `j`th touched block of a chunk into the data of the block.
+    /// If `is_new`, `data` is undefined before that, and becomes zero where no item is selected.
     fn fill_block(
         &self,
         chunk: &TouchedChunk,

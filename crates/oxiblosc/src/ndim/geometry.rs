@@ -1,5 +1,5 @@
-//! Numbers that are computed from the three shapes of an array: padded shapes, counts, strides. They are checked for overflow here, so that
-//! users of them need not do it.
+//! Numbers that are computed from the three shapes of an array: padded shapes, counts, strides.
+//! They are checked for overflow here, so that users of them need not do it.
 
 use super::shape::Shape;
 use super::{Dims, MAX_DIM};
@@ -18,7 +18,8 @@ pub struct Strides {
     pub item_block: Dims,
     /// Of blocks in a chunk, in blocks.
     pub block_chunk: Dims,
-    /// The values of the reference's field of this name, which are not distances of chunks. They are only shown to C programs.
+    /// The values of the reference's field of this name, which are not distances of chunks. They
+    /// are only shown to C programs.
     pub chunk_array: Dims,
 }
 
@@ -64,8 +65,8 @@ pub fn lengths<T: Copy + From<u8>>(given: &[T]) -> [T; MAX_DIM] {
 /// Checks the shapes of an array, its chunks and its blocks.
 ///
 /// # Errors
-/// [`Error::INVALID_PARAM`] if the numbers of dimensions differ or are more than [`MAX_DIM`], for negative lengths, and for a block of length 0 in
-/// a chunk that is longer.
+/// [`Error::INVALID_PARAM`] if the numbers of dimensions differ or are more than [`MAX_DIM`], for
+/// negative lengths, and for a block of length 0 in a chunk that is longer.
 pub fn check(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<()> {
     let ndim = shape.len();
     if ndim > MAX_DIM || chunkshape.len() != ndim || blockshape.len() != ndim {
@@ -80,7 +81,8 @@ pub fn check(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<()
     Ok(())
 }
 
-/// Checks that a buffer of `room` bytes has room for items of `typesize` bytes with a shape of these lengths.
+/// Checks that a buffer of `room` bytes has room for items of `typesize` bytes with a shape of
+/// these lengths.
 ///
 /// # Errors
 /// [`Error::INVALID_PARAM`] if it has not.
@@ -106,8 +108,9 @@ pub fn blocksize(blockshape: &[i32], typesize: i32) -> Result<i32> {
         .ok_or(Error::INVALID_PARAM)
 }
 
-/// The position of item `i`, counted in C order, of an array of this shape: pairs of dimension and position along it, with the last dimension
-/// first. A dimension of length 0 gives 0. Overflow wraps around.
+/// The position of item `i`, counted in C order, of an array of this shape: pairs of dimension and
+/// position along it, with the last dimension first. A dimension of length 0 gives 0. Overflow
+/// wraps around.
 pub fn position(shape: &[i64], i: i64) -> impl Iterator<Item = (usize, i64)> {
     let mut stride = 1i64;
     (0..shape.len()).rev().map(move |d| {
@@ -124,7 +127,8 @@ pub fn position(shape: &[i64], i: i64) -> impl Iterator<Item = (usize, i64)> {
     })
 }
 
-/// The index of an item with this position: the sum of positions times strides. Overflow wraps around.
+/// The index of an item with this position: the sum of positions times strides. Overflow wraps
+/// around.
 pub fn number(position: &[i64], strides: &[i64]) -> i64 {
     let terms = position.iter().zip(strides);
     terms.fold(0, |sum, (at, stride)| {
@@ -265,7 +269,8 @@ impl Geometry {
     /// The number of chunks of the array.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if there are items but chunks have none, or if there are more chunks than a `usize` holds.
+    /// [`Error::INVALID_PARAM`] if there are items but chunks have none, or if there are more
+    /// chunks than a `usize` holds.
     pub fn nchunks(&self) -> Result<usize> {
         if self.nitems == 0 {
             return Ok(0);
@@ -310,7 +315,8 @@ impl Geometry {
         Ok(fits.ok_or(Error::INVALID_PARAM)? as usize)
     }
 
-    /// The size of a block's data in bytes, for a chunk whose size was checked with [`Self::chunk_nbytes`].
+    /// The size of a block's data in bytes, for a chunk whose size was checked with
+    /// [`Self::chunk_nbytes`].
     pub fn block_nbytes(&self, typesize: i32) -> usize {
         self.blocknitems.max(0) as usize * typesize.max(0) as usize
     }

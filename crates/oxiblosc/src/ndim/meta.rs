@@ -1,7 +1,8 @@
 //! The metalayer `b2nd`: an array of seven elements in msgpack.
 //!
-//! They are: version, number of dimensions, shape, chunk shape, block shape, format of the dtype, dtype. The format is described in
-//! `README_B2ND_METALAYER.rst` of C-Blosc2. As in the reference, only the marker of the dtype is checked: all numbers are at fixed positions.
+//! They are: version, number of dimensions, shape, chunk shape, block shape, format of the dtype,
+//! dtype. The format is described in `README_B2ND_METALAYER.rst` of C-Blosc2. As in the reference,
+//! only the marker of the dtype is checked: all numbers are at fixed positions.
 
 use super::geometry::Geometry;
 use super::{Dims, MAX_DIM};
@@ -27,7 +28,8 @@ mod marker {
     pub const STR32: u8 = 0xdb;
 }
 
-/// The content of the metalayer. Only its length and the number of dimensions have been checked; [`Self::geometry`] checks the shapes.
+/// The content of the metalayer. Only its length and the number of dimensions have been checked;
+/// [`Self::geometry`] checks the shapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta<'a> {
     /// The number of dimensions, at most [`MAX_DIM`].
@@ -110,10 +112,12 @@ pub fn dimensions(ndim: i8) -> Result<usize> {
 }
 
 impl<'a> Meta<'a> {
-    /// Parses a metalayer. Also gives how many bytes were parsed. Without `with_dtype`, only the shapes are.
+    /// Parses a metalayer. Also gives how many bytes were parsed. Without `with_dtype`, only the
+    /// shapes are.
     ///
     /// # Errors
-    /// [`Error::FAILURE`] if it is cut short, has too many dimensions, or has no string where the dtype should be.
+    /// [`Error::FAILURE`] if it is cut short, has too many dimensions, or has no string where the
+    /// dtype should be.
     pub fn parse(bytes: &'a [u8], with_dtype: bool) -> Result<(Self, usize)> {
         let mut cursor = Cursor { bytes, at: 0 };
         cursor.take(2)?;
@@ -146,7 +150,8 @@ impl<'a> Meta<'a> {
     /// The geometry of an array with these shapes.
     ///
     /// # Errors
-    /// Those of [`Geometry::new`]; [`Error::INVALID_PARAM`] if chunks or blocks have length 0 along a dimension of another length.
+    /// Those of [`Geometry::new`]; [`Error::INVALID_PARAM`] if chunks or blocks have length 0 along
+    /// a dimension of another length.
     pub fn geometry(&self) -> Result<Geometry> {
         let dims = ..self.ndim;
         let lengths = self.shape.iter().zip(self.chunkshape).zip(self.blockshape);
@@ -226,7 +231,8 @@ impl<'a> Meta<'a> {
 /// The shape of a block in the metalayer of an array.
 ///
 /// # Errors
-/// [`Error::FAILURE`] if there is no such metalayer; those of [`Meta::parse`] and [`BlockShape::new`].
+/// [`Error::FAILURE`] if there is no such metalayer; those of [`Meta::parse`] and
+/// [`BlockShape::new`].
 pub fn block_shape(layers: &[Metalayer]) -> Result<BlockShape> {
     let layer = layers.iter().find(|layer| *layer.name == *NAME);
     let (meta, _) = Meta::parse(&layer.ok_or(Error::FAILURE)?.content, false)?;

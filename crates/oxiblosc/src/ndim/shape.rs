@@ -5,8 +5,8 @@ use oxiblosc_base::{Error, Result};
 use std::fmt::{self, Debug};
 use std::ops::Deref;
 
-/// A number for each dimension, of which there are at most [`MAX_DIM`]. It dereferences to a slice. Lengths of arrays are `i64`, those
-/// of chunks and blocks `i32`.
+/// A number for each dimension, of which there are at most [`MAX_DIM`]. It dereferences to a slice.
+/// Lengths of arrays are `i64`, those of chunks and blocks `i32`.
 ///
 /// ```
 /// use oxiblosc::b2nd::shape::Shape;

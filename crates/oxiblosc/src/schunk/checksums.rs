@@ -11,7 +11,8 @@ use oxiblosc_chunk::add_checksums;
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_frame::change::Change;
 
-/// Chunks get checksums in batches of about this many bytes, each of which is one change of the frame.
+/// Chunks get checksums in batches of about this many bytes, each of which is one change of the
+/// frame.
 const BATCH: usize = 16 << 20;
 
 impl SuperChunk {
@@ -23,15 +24,18 @@ impl SuperChunk {
         Ok(self.read()?.has_checksums())
     }
 
-    /// Adds checksums to the frame: to its chunks, header, index and metalayers, and to all that this library writes into it later, through
-    /// any handle. Reading damaged data is then an error ([`Error::DATA`]) and does not give wrong data. Other libraries ignore checksums:
-    /// chunks that these write have none, and the other checksums stay valid.
+    /// Adds checksums to the frame: to its chunks, header, index and metalayers, and to all that
+    /// this library writes into it later, through any handle. Reading damaged data is then an error
+    /// ([`Error::DATA`]) and does not give wrong data. Other libraries ignore checksums: chunks
+    /// that these write have none, and the other checksums stay valid.
     ///
-    /// Chunks without checksums are rewritten, about 16 MiB at a time. After an error or a crash some chunks may have checksums and others
-    /// not. Chunks of Blosc 1 cannot have any, nor chunks of almost 2 GiB.
+    /// Chunks without checksums are rewritten, about 16 MiB at a time. After an error or a crash
+    /// some chunks may have checksums and others not. Chunks of Blosc 1 cannot have any, nor chunks
+    /// of almost 2 GiB.
     ///
     /// # Errors
-    /// [`Error::FRAME_TYPE`] if the super-chunk is not in a frame; those of a damaged chunk, and of output.
+    /// [`Error::FRAME_TYPE`] if the super-chunk is not in a frame; those of a damaged chunk, and of
+    /// output.
     ///
     /// # Examples
     /// ```
@@ -58,7 +62,8 @@ impl SuperChunk {
         })
     }
 
-    /// Adds checksums to a new super-chunk if it is in a frame. If that fails, its files are removed.
+    /// Adds checksums to a new super-chunk if it is in a frame. If that fails, its files are
+    /// removed.
     ///
     /// # Errors
     /// Those of [`Self::add_checksums`].
@@ -105,10 +110,11 @@ impl SuperChunk {
         Ok(info.checksums || info.special.is_some() && state.counts.chunksize > 0)
     }
 
-    /// Checks that each chunk is where it belongs, and the newest that was there. Their own checksums
-    /// do not tell this: chunks may have been swapped, and files of a directory be older than others.
-    /// Gives whether the frame knows it. It does not if it has no checksums, or since another library
-    /// changed its chunks: then [`Self::add_checksums`] notes it anew. Where a chunk is not, `b2 repair` makes a new frame of what is there.
+    /// Checks that each chunk is where it belongs, and the newest that was there. Their own
+    /// checksums do not tell this: chunks may have been swapped, and files of a directory be older
+    /// than others. Gives whether the frame knows it. It does not if it has no checksums, or since
+    /// another library changed its chunks: then [`Self::add_checksums`] notes it anew. Where a
+    /// chunk is not, `b2 repair` makes a new frame of what is there.
     ///
     /// # Errors
     /// [`Error::DATA`] if a chunk is not; those of input.
@@ -116,11 +122,12 @@ impl SuperChunk {
         self.read()?.store.check_places()
     }
 
-    /// Checks all checksums of chunk `nchunk`, without decompressing it. Gives whether it has any. For a special chunk that is only an offset,
-    /// this is whether the index has a checksum.
+    /// Checks all checksums of chunk `nchunk`, without decompressing it. Gives whether it has any.
+    /// For a special chunk that is only an offset, this is whether the index has a checksum.
     ///
     /// # Errors
-    /// [`Error::DATA`] if the chunk is damaged; [`Error::INVALID_PARAM`] if there is no such chunk; those of input.
+    /// [`Error::DATA`] if the chunk is damaged; [`Error::INVALID_PARAM`] if there is no such chunk;
+    /// those of input.
     pub fn check_chunk(&self, nchunk: usize) -> Result<bool> {
         let state = self.read()?;
         state.check_index(nchunk)?;

@@ -19,8 +19,8 @@ use oxiblosc_chunk::scratch;
 use oxiblosc_frame::change::Change;
 use std::ops::Deref;
 
-/// Chunks with at most this many bytes of data are compressed into scratch memory and then copied: a buffer of their own would have to be
-/// allocated before it is known how many bytes they need.
+/// Chunks with at most this many bytes of data are compressed into scratch memory and then copied:
+/// a buffer of their own would have to be allocated before it is known how many bytes they need.
 const MAX_COPIED: usize = 64 << 10;
 
 /// All bytes of a chunk.
@@ -43,7 +43,8 @@ impl WholeChunk<'_> {
         }
     }
 
-    /// As [`Self::into_owned`], without the unused bytes that changes may have left in the chunk. A damaged chunk is copied as it is.
+    /// As [`Self::into_owned`], without the unused bytes that changes may have left in the chunk. A
+    /// damaged chunk is copied as it is.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
@@ -70,7 +71,8 @@ impl Deref for WholeChunk<'_> {
 pub enum Position {
     /// After the last chunk.
     End,
-    /// Before the chunk with this index. If it is the number of chunks, the new one becomes the last.
+    /// Before the chunk with this index. If it is the number of chunks, the new one becomes the
+    /// last.
     Before(usize),
     /// In place of the chunk with this index.
     Over(usize),
@@ -101,7 +103,8 @@ impl State {
     /// The bytes of a chunk.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if there is no such chunk, [`Error::DATA`] if its size contradicts the frame; those of input.
+    /// [`Error::INVALID_PARAM`] if there is no such chunk, [`Error::DATA`] if its size contradicts
+    /// the frame; those of input.
     pub fn chunk(&self, nchunk: usize) -> Result<WholeChunk<'_>> {
         let bytes = self.chunk_bytes(nchunk)?;
         self.check_size(nchunk, ChunkHeader::parse_basic(&bytes)?.nbytes)?;
@@ -124,7 +127,8 @@ impl State {
         }
     }
 
-    /// Runs `body` on a parsed chunk and its first bytes. `wanted` says how much of a chunk in a file is read before that.
+    /// Runs `body` on a parsed chunk and its first bytes. `wanted` says how much of a chunk in a
+    /// file is read before that.
     pub(crate) fn with_chunk<T>(
         &self,
         nchunk: usize,
@@ -146,8 +150,8 @@ impl State {
         }
     }
 
-    /// Puts a chunk into its position. Gives the number of chunks. `owned` is empty, or has the chunk in a buffer, which is moved into the store
-    /// if each chunk there has its own.
+    /// Puts a chunk into its position. Gives the number of chunks. `owned` is empty, or has the
+    /// chunk in a buffer, which is moved into the store if each chunk there has its own.
     fn put(
         &mut self,
         schunk: &SuperChunk,
@@ -198,7 +202,8 @@ impl State {
 }
 
 impl SuperChunk {
-    /// [`Position::Over`] for a chunk that this handle knows: the frame is not read again before this check.
+    /// [`Position::Over`] for a chunk that this handle knows: the frame is not read again before
+    /// this check.
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] if there is no such chunk.
@@ -210,8 +215,9 @@ impl SuperChunk {
     /// Puts a copy of a chunk into the super-chunk. Gives the number of chunks.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for a position that does not exist; [`Error::CHUNK_APPEND`], [`Error::CHUNK_INSERT`] or [`Error::CHUNK_UPDATE`] for
-    /// a chunk that cannot be together with the others; those of a damaged chunk, and of output.
+    /// [`Error::INVALID_PARAM`] for a position that does not exist; [`Error::CHUNK_APPEND`],
+    /// [`Error::CHUNK_INSERT`] or [`Error::CHUNK_UPDATE`] for a chunk that cannot be together with
+    /// the others; those of a damaged chunk, and of output.
     pub fn put_chunk(&self, place: Position, chunk: &[u8]) -> Result<usize> {
         // A lazy chunk, which has only the front, cannot be put into a super-chunk.
         let EncodedChunk { bytes, header } = EncodedChunk::parse(chunk)?;
@@ -280,7 +286,8 @@ impl SuperChunk {
         })
     }
 
-    /// Puts the chunks into another order: `order[i]` is the present index of the chunk that gets index `i`.
+    /// Puts the chunks into another order: `order[i]` is the present index of the chunk that gets
+    /// index `i`.
     ///
     /// # Errors
     /// [`Error::DATA`] unless `order` has every index once; those of output.
@@ -307,7 +314,8 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// As [`Self::reorder`], but `order` is called with the number of chunks and gives their order. It is not called if there are no chunks.
+    /// As [`Self::reorder`], but `order` is called with the number of chunks and gives their order.
+    /// It is not called if there are no chunks.
     ///
     /// # Errors
     /// Those of `order`; [`Error::DATA`] for a frame without chunks; as for [`Self::reorder`].
@@ -328,8 +336,9 @@ impl SuperChunk {
     /// # Errors
     /// Those of compression, and of [`Self::put_chunk`].
     pub fn append(&self, source: ChunkInput) -> Result<usize> {
-        // Callbacks of the encoder get the index of the chunk, which must not change after that. So the frame is locked before compressing if
-        // there are callbacks; otherwise other handles need not wait for the compression.
+        // Callbacks of the encoder get the index of the chunk, which must not change after that. So
+        // the frame is locked before compressing if there are callbacks; otherwise other handles
+        // need not wait for the compression.
         let mut changing = self.reserve_here()?;
         if self.encoder()?.sees_chunks() {
             changing.lock()?;
@@ -382,8 +391,9 @@ impl SuperChunk {
     /// Decompresses a chunk into the front of `dest`. Gives the size of its data in bytes.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if there is no such chunk; if `dest` is too small, [`Error::WRITE_BUFFER`] for a frame and
-    /// [`Error::INVALID_PARAM`] otherwise; those of a damaged chunk, and of input.
+    /// [`Error::INVALID_PARAM`] if there is no such chunk; if `dest` is too small,
+    /// [`Error::WRITE_BUFFER`] for a frame and [`Error::INVALID_PARAM`] otherwise; those of a
+    /// damaged chunk, and of input.
     pub fn decompress_chunk(&self, nchunk: usize, dest: &mut [u8]) -> Result<usize> {
         let state = self.read_for(Some(nchunk))?;
         state.check_index(nchunk)?;
@@ -411,7 +421,8 @@ impl SuperChunk {
     /// Decompresses a block of a chunk of variable-length blocks.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if there is no such chunk or block, or the chunk has blocks of one size; those of a damaged chunk, and of input.
+    /// [`Error::INVALID_PARAM`] if there is no such chunk or block, or the chunk has blocks of one
+    /// size; those of a damaged chunk, and of input.
     pub fn decompress_vlblock(&self, nchunk: usize, nblock: usize) -> Result<Buffer> {
         let state = self.read()?;
         state.check_index(nchunk)?;
@@ -436,11 +447,13 @@ impl SuperChunk {
         })
     }
 
-    /// The offsets of the chunks of a frame, as they are in its index: for a contiguous frame bytes from the end of the header, for a directory
-    /// numbers of files. Negative ones are those of special chunks.
+    /// The offsets of the chunks of a frame, as they are in its index: for a contiguous frame bytes
+    /// from the end of the header, for a directory numbers of files. Negative ones are those of
+    /// special chunks.
     ///
     /// # Errors
-    /// [`Error::FRAME_TYPE`] without a frame, and in a transaction; [`Error::DATA`] if there are not as many as chunks.
+    /// [`Error::FRAME_TYPE`] without a frame, and in a transaction; [`Error::DATA`] if there are
+    /// not as many as chunks.
     pub fn offsets(&self) -> Result<TryVec<i64>> {
         let state = self.read_known()?;
         let offsets = state.store.offsets()?;
@@ -450,7 +463,8 @@ impl SuperChunk {
         Ok(offsets)
     }
 
-    /// The size of the frame in bytes, with the index and trailer that are written when it is closed. Without a frame, an estimate.
+    /// The size of the frame in bytes, with the index and trailer that are written when it is
+    /// closed. Without a frame, an estimate.
     ///
     /// # Errors
     /// Those of writing the frame's index and trailer.

@@ -18,12 +18,13 @@ use oxiblosc_chunk::repack::repack;
 use oxiblosc_frame::header::MIN_LEN;
 use oxiblosc_frame::meta::Metalayer;
 
-/// A frame with more special chunks than this, and than its size explains, is copied as a frame: a few bytes of index can stand for millions of
-/// chunks.
+/// A frame with more special chunks than this, and than its size explains, is copied as a frame: a
+/// few bytes of index can stand for millions of chunks.
 const MAX_SEPARATE_SPECIALS: usize = 1 << 16;
 
-/// How many bytes may still be copied out of a contiguous frame: all chunks together have no more bytes than the frame. In a damaged frame
-/// many chunks could share the same bytes, and the copy would be much larger than the frame.
+/// How many bytes may still be copied out of a contiguous frame: all chunks together have no more
+/// bytes than the frame. In a damaged frame many chunks could share the same bytes, and the copy
+/// would be much larger than the frame.
 pub(crate) struct Budget(Option<u64>);
 
 impl Budget {
@@ -69,9 +70,10 @@ impl VlmetalayerCoder {
 }
 
 impl SuperChunk {
-    /// Copies the chunks and the metalayers of `from` into this super-chunk, which must be empty. If `view` is given, these are the fixed-length
-    /// metalayers of the copy. `as_they_are` says whether chunks are copied or compressed again. Without a `coder`, variable-length
-    /// metalayers are not copied.
+    /// Copies the chunks and the metalayers of `from` into this super-chunk, which must be empty.
+    /// If `view` is given, these are the fixed-length metalayers of the copy. `as_they_are` says
+    /// whether chunks are copied or compressed again. Without a `coder`, variable-length metalayers
+    /// are not copied.
     ///
     /// # Errors
     /// Those of damaged chunks, of compression and output.
@@ -102,7 +104,8 @@ impl SuperChunk {
                 from.set_current(nchunk);
                 let chunk = state.chunk(nchunk)?;
                 budget.take(&chunk)?;
-                // Changes may have left unused bytes in the chunk. If it is damaged, it is copied as it is.
+                // Changes may have left unused bytes in the chunk. If it is damaged, it is copied
+                // as it is.
                 let packed = repack(&chunk)?;
                 self.put_chunk(Position::End, packed.as_deref().unwrap_or(&chunk))?;
             }
@@ -132,8 +135,9 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// Makes a super-chunk whose frame is in a borrowed buffer of `len` bytes independent of that buffer: each chunk is copied into a buffer of
-    /// its own. A frame with very many special chunks for its size, or chunks that overlap and have more bytes than it has, is copied as a frame.
+    /// Makes a super-chunk whose frame is in a borrowed buffer of `len` bytes independent of that
+    /// buffer: each chunk is copied into a buffer of its own. A frame with very many special chunks
+    /// for its size, or chunks that overlap and have more bytes than it has, is copied as a frame.
     ///
     /// # Errors
     /// Those of a damaged frame.
@@ -152,7 +156,8 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// Copies the chunks out of a frame, each into a buffer of its own. Returns false, and changes nothing, if they have more bytes than the frame.
+    /// Copies the chunks out of a frame, each into a buffer of its own. Returns false, and changes
+    /// nothing, if they have more bytes than the frame.
     fn separate(&mut self) -> Result<bool> {
         let (mut chunks, mut nbytes, mut blocksize) = (TryVec::new(), 0, None);
         let (mut counts, nchunks) = {

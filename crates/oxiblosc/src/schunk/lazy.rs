@@ -36,7 +36,8 @@ impl State {
             return Ok(WholeChunk::Owned(chunk));
         }
         if header.is_memcpyed() && header.cbytes != header.nbytes + header.overhead() {
-            // The lazy chunk has a table for all blocks that the header claims, so there must be the data of so many blocks.
+            // The lazy chunk has a table for all blocks that the header claims, so there must be
+            // the data of so many blocks.
             return Err(Error::DATA);
         }
         let table = 4 * header.nblocks;
@@ -80,7 +81,8 @@ impl State {
 }
 
 impl SuperChunk {
-    /// Where to read the blocks of a lazy chunk of this super-chunk. None if its chunks are in memory.
+    /// Where to read the blocks of a lazy chunk of this super-chunk. None if its chunks are in
+    /// memory.
     ///
     /// # Errors
     /// Those of input.

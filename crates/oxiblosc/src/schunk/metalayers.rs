@@ -15,7 +15,8 @@ use oxiblosc_frame::change::Change;
 use oxiblosc_frame::disk::Metadata;
 use oxiblosc_frame::meta::{self, Metalayer, NAME_MAXLEN};
 
-/// The maximum number of fixed-length metalayers, and of variable-length ones in a frame, as in the reference.
+/// The maximum number of fixed-length metalayers, and of variable-length ones in a frame, as in the
+/// reference.
 pub const MAX_METALAYERS: usize = oxiblosc_frame::header::MAX_METALAYERS;
 /// The maximum number of variable-length metalayers of a super-chunk without a frame.
 pub const MAX_VLMETALAYERS: usize = 8 * 1024;
@@ -161,11 +162,13 @@ impl MetalayerEdit<'_> {
 }
 
 impl SuperChunk {
-    /// Adds a fixed-length metalayer with a name of at most [`NAME_MAXLEN`] bytes. A frame must not have chunks yet. Gives its index.
+    /// Adds a fixed-length metalayer with a name of at most [`NAME_MAXLEN`] bytes. A frame must not
+    /// have chunks yet. Gives its index.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if there is one with this name, if there are [`MAX_METALAYERS`] already, for a name that is too long, content of
-    /// 2 GiB or more, and a frame with chunks; those of output.
+    /// [`Error::INVALID_PARAM`] if there is one with this name, if there are [`MAX_METALAYERS`]
+    /// already, for a name that is too long, content of 2 GiB or more, and a frame with chunks;
+    /// those of output.
     pub fn add_metalayer(&self, name: &[u8], content: &[u8]) -> Result<usize> {
         let mut changing = self.reserve()?;
         let at = {
@@ -185,8 +188,9 @@ impl SuperChunk {
         Ok(at)
     }
 
-    /// Overwrites the front of a fixed-length metalayer, whose size does not change. As in the reference, content that is longer than the
-    /// metalayer changes nothing, and is no error. Gives its index.
+    /// Overwrites the front of a fixed-length metalayer, whose size does not change. As in the
+    /// reference, content that is longer than the metalayer changes nothing, and is no error. Gives
+    /// its index.
     ///
     /// # Errors
     /// [`Error::NOT_FOUND`]; those of output.
@@ -208,11 +212,13 @@ impl SuperChunk {
         Ok(at)
     }
 
-    /// Adds a variable-length metalayer with a name of at most [`NAME_MAXLEN`] bytes. `encoder` compresses its content. Gives its index.
+    /// Adds a variable-length metalayer with a name of at most [`NAME_MAXLEN`] bytes. `encoder`
+    /// compresses its content. Gives its index.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if there is one with this name, for a name that is too long, and for content of about 2 GiB or more;
-    /// [`Error::FAILURE`] if there are [`MAX_METALAYERS`] in a frame, or [`MAX_VLMETALAYERS`] without one; those of compression and output.
+    /// [`Error::INVALID_PARAM`] if there is one with this name, for a name that is too long, and
+    /// for content of about 2 GiB or more; [`Error::FAILURE`] if there are [`MAX_METALAYERS`] in a
+    /// frame, or [`MAX_VLMETALAYERS`] without one; those of compression and output.
     pub fn add_vlmetalayer(
         &self,
         name: &[u8],
@@ -277,7 +283,8 @@ impl SuperChunk {
     /// The index and the content of a variable-length metalayer, which `decoder` decompresses.
     ///
     /// # Errors
-    /// [`Error::NOT_FOUND`]; [`Error::DATA`] and [`Error::READ_BUFFER`] for damaged content; [`Error::MEMORY_ALLOC`].
+    /// [`Error::NOT_FOUND`]; [`Error::DATA`] and [`Error::READ_BUFFER`] for damaged content;
+    /// [`Error::MEMORY_ALLOC`].
     pub fn vlmetalayer(&self, name: &[u8], decoder: &dyn DecodeContext) -> Result<(usize, Buffer)> {
         let state = self.read()?;
         let at = state.find_vlmetalayer(name)?;
@@ -343,7 +350,8 @@ impl SuperChunk {
         self.vlmetalayer(name, &decoder).map(|(_, content)| content)
     }
 
-    /// Sets the content of a variable-length metalayer, which is added if there is none with this name.
+    /// Sets the content of a variable-length metalayer, which is added if there is none with this
+    /// name.
     ///
     /// # Errors
     /// As for [`Self::add_vlmetalayer`].

@@ -41,15 +41,19 @@ pub enum Place<'a> {
 /// How frames on disk are protected from other processes and from power failures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Protection {
-    /// Whether a lock file excludes other handles and processes while the frame is changed, and their changes while it is read.
+    /// Whether a lock file excludes other handles and processes while the frame is changed, and
+    /// their changes while it is read.
     pub locking: bool,
-    /// Whether each change is synced to the disk before the call returns, so that it survives a loss of power.
+    /// Whether each change is synced to the disk before the call returns, so that it survives a
+    /// loss of power.
     pub durable: bool,
-    /// Whether a new frame gets checksums, so that damage is detected; see [`SuperChunk::add_checksums`].
+    /// Whether a new frame gets checksums, so that damage is detected; see
+    /// [`SuperChunk::add_checksums`].
     pub checksums: bool,
 }
 
-/// Where a new super-chunk or array is stored, and how it is compressed and decompressed. By default it is in memory, with default parameters.
+/// Where a new super-chunk or array is stored, and how it is compressed and decompressed. By
+/// default it is in memory, with default parameters.
 ///
 /// ```
 /// use oxiblosc::{CParams, Place, StorageParams, SuperChunk};
@@ -105,11 +109,13 @@ fn without_slash(path: &CStr) -> Result<CStrBuf> {
 }
 
 impl ChunkStore {
-    /// The store of a new super-chunk: in memory or, with a path, on disk. `header` makes the header of its frame; `options` gives back end,
-    /// locking and durability of a frame on disk. A hidden one is at its path once it is published.
+    /// The store of a new super-chunk: in memory or, with a path, on disk. `header` makes the
+    /// header of its frame; `options` gives back end, locking and durability of a frame on disk. A
+    /// hidden one is at its path once it is published.
     ///
     /// # Errors
-    /// [`Error::FILE_OPEN`] if something is already at the path of a contiguous frame; those of output.
+    /// [`Error::FILE_OPEN`] if something is already at the path of a contiguous frame; those of
+    /// output.
     pub fn create(
         path: Option<&CStr>,
         contiguous: bool,
@@ -139,7 +145,8 @@ impl ChunkStore {
         Ok(Self::Disk(Mutex::new(Box::write(place, disk))))
     }
 
-    /// Opens the frame at a path: a directory, or a file in which the frame starts at byte `offset`.
+    /// Opens the frame at a path: a directory, or a file in which the frame starts at byte
+    /// `offset`.
     ///
     /// # Errors
     /// [`Error::FILE_OPEN`] if nothing is at the path; those of a damaged frame.
@@ -158,7 +165,8 @@ impl ChunkStore {
     }
 }
 
-/// The id of the next super-chunk. Super-chunks of C programs have their addresses as ids, which are even.
+/// The id of the next super-chunk. Super-chunks of C programs have their addresses as ids, which
+/// are even.
 pub(super) fn next_id() -> usize {
     static LAST: AtomicUsize = AtomicUsize::new(1);
     LAST.fetch_add(2, Ordering::Relaxed)
@@ -275,8 +283,9 @@ impl SuperChunk {
         new.make()
     }
 
-    /// Opens the super-chunk in a directory, or in a file in which its frame starts at byte `offset`. Only header, index, metalayers and a few
-    /// headers of chunks are read. New chunks are compressed with the parameters in the frame. `nthreads` threads work on a chunk.
+    /// Opens the super-chunk in a directory, or in a file in which its frame starts at byte
+    /// `offset`. Only header, index, metalayers and a few headers of chunks are read. New chunks
+    /// are compressed with the parameters in the frame. `nthreads` threads work on a chunk.
     ///
     /// # Errors
     /// [`Error::FILE_OPEN`] if nothing is at the path; those of a damaged frame.
@@ -307,8 +316,9 @@ impl SuperChunk {
         Self::of_loaded(store, loaded, nthreads)
     }
 
-    /// Opens a contiguous frame in memory, which may be from [`Self::to_frame`] or read from a file. The chunks stay in the buffer. New chunks
-    /// are compressed with the parameters in the frame. `nthreads` threads work on a chunk.
+    /// Opens a contiguous frame in memory, which may be from [`Self::to_frame`] or read from a
+    /// file. The chunks stay in the buffer. New chunks are compressed with the parameters in the
+    /// frame. `nthreads` threads work on a chunk.
     ///
     /// ```
     /// use oxiblosc::{StorageParams, SuperChunk};
@@ -341,8 +351,9 @@ impl SuperChunk {
         self.append(oxiblosc_chunk::encode::ChunkInput::Buffer(data))
     }
 
-    /// Fills a super-chunk without chunks with `nitems` items that are zero, NaN or uninitialized, in chunks of `chunksize` bytes. In a frame
-    /// the chunks take no bytes, however many they are. Gives the number of chunks.
+    /// Fills a super-chunk without chunks with `nitems` items that are zero, NaN or uninitialized,
+    /// in chunks of `chunksize` bytes. In a frame the chunks take no bytes, however many they are.
+    /// Gives the number of chunks.
     ///
     /// # Errors
     /// As for [`Self::fill_special`].
@@ -378,7 +389,8 @@ impl SuperChunk {
         Ok(self.read()?.counts().nbytes.max(0) as u64)
     }
 
-    /// Copies the super-chunk with its metalayers. Its chunks are compressed again only if the parameters of compression differ.
+    /// Copies the super-chunk with its metalayers. Its chunks are compressed again only if the
+    /// parameters of compression differ.
     ///
     /// # Errors
     /// Those of [`Self::create`], of damaged chunks, and of output.
@@ -395,7 +407,8 @@ impl SuperChunk {
         copy.publish_if(copied)
     }
 
-    /// A copy as a contiguous frame, in a new file at the path or in memory, with the same parameters of compression. It uses one thread.
+    /// A copy as a contiguous frame, in a new file at the path or in memory, with the same
+    /// parameters of compression. It uses one thread.
     pub(super) fn copy_alike(&self, path: Option<&CStr>, protection: Protection) -> Result<Self> {
         let state = self.read()?;
         let new = NewSuperChunk {

@@ -25,7 +25,8 @@ const FRONT: u64 = 4 << 10;
 /// Chunks of at most this many bytes are read at once if most of their blocks are needed.
 const MAX_READ_AT_ONCE: u64 = 1 << 20;
 
-/// Reads the front of a chunk: header and block starts, or all of a chunk that is small for what is needed of it.
+/// Reads the front of a chunk: header and block starts, or all of a chunk that is small for what is
+/// needed of it.
 fn front_of(stored: &Stored, wanted: ReadExtent) -> Result<(Buffer, ChunkHeader)> {
     let most = match wanted {
         ReadExtent::FewBlocks => 4 * FRONT,
@@ -38,7 +39,8 @@ fn front_of(stored: &Stored, wanted: ReadExtent) -> Result<(Buffer, ChunkHeader)
     stored.front(len)
 }
 
-/// Runs `body` on a chunk in memory and its bytes. `checked` says which of its checksums have been checked.
+/// Runs `body` on a chunk in memory and its bytes. `checked` says which of its checksums have been
+/// checked.
 ///
 /// # Errors
 /// Those of a damaged chunk, and of `body`.
@@ -53,8 +55,8 @@ pub fn with_bytes<T>(
     body(chunk, bytes)
 }
 
-/// Runs `body` on a chunk in a file and on its first bytes, at least all of the header. Blocks behind these are read when `body` decompresses
-/// them.
+/// Runs `body` on a chunk in a file and on its first bytes, at least all of the header. Blocks
+/// behind these are read when `body` decompresses them.
 ///
 /// # Errors
 /// Those of a damaged chunk, of input, and of `body`.
@@ -73,9 +75,10 @@ pub fn with_stored<T>(
     body(&Chunk::lazy(&header, &front, stored)?, &front)
 }
 
-/// Patches the blocks of a chunk in a file that `touched` names, in place. `patch` is called with the chunk, of which only these blocks and
-/// the front were read, with its first bytes, and with the mode for a [`Patcher`](oxiblosc_chunk::patch::Patcher). None if the chunk cannot be
-/// patched in place.
+/// Patches the blocks of a chunk in a file that `touched` names, in place. `patch` is called with
+/// the chunk, of which only these blocks and the front were read, with its first bytes, and with
+/// the mode for a [`Patcher`](oxiblosc_chunk::patch::Patcher). None if the chunk cannot be patched
+/// in place.
 ///
 /// # Errors
 /// Those of a damaged chunk, of input, and of `patch`.

@@ -90,7 +90,8 @@ impl<'a> RangeReader<'a> {
             })
     }
 
-    /// Decompresses a part of a chunk. False, and nothing is decompressed, if that needs functions of the program.
+    /// Decompresses a part of a chunk. False, and nothing is decompressed, if that needs functions
+    /// of the program.
     fn decode_plain(
         &self,
         chunk: &Chunk,
@@ -136,8 +137,9 @@ impl<'a> RangeReader<'a> {
             })
     }
 
-    /// Reads `parts` of chunks, at most `len`, by several threads if `nworkers` is more than one. `plain` reads a part, or gives false where
-    /// that needs functions of the program: then this thread reads it with `functions`.
+    /// Reads `parts` of chunks, at most `len`, by several threads if `nworkers` is more than one.
+    /// `plain` reads a part, or gives false where that needs functions of the program: then this
+    /// thread reads it with `functions`.
     pub fn read_each<T: Send>(
         &self,
         mut parts: impl Iterator<Item = T>,
@@ -169,7 +171,8 @@ impl<'a> RangeReader<'a> {
             .try_for_each(|mut part| functions(&mut part))
     }
 
-    /// Reads the bytes from `start` on into `dest`. If they are in several chunks, several threads read.
+    /// Reads the bytes from `start` on into `dest`. If they are in several chunks, several threads
+    /// read.
     fn read(&self, sizes: &ChunkSizes, start: u64, dest: &mut [u8]) -> Result<()> {
         let stop = start + dest.len() as u64;
         let parts = PendingParts {
@@ -225,8 +228,9 @@ struct RangeWriter<'a> {
 }
 
 impl RangeWriter<'_> {
-    /// A chunk of special values with `new` written over a part of it. The data are made block by block, as a chunk of a few bytes may have 2 GiB
-    /// of them. None if that needs functions of the program.
+    /// A chunk of special values with `new` written over a part of it. The data are made block by
+    /// block, as a chunk of a few bytes may have 2 GiB of them. None if that needs functions of the
+    /// program.
     fn fill_special(&self, chunk: &Chunk, part: &ChunkPart, new: &[u8]) -> Result<Option<Buffer>> {
         let nbytes = chunk.header().nbytes;
         if self.decoder.has_postfilter() {
@@ -358,10 +362,12 @@ fn items_between(start: i64, stop: i64) -> Result<Option<Range<u64>>> {
 }
 
 impl SuperChunk {
-    /// Reads a range of bytes of the data into `dest`, which must have its length. An empty range reads nothing.
+    /// Reads a range of bytes of the data into `dest`, which must have its length. An empty range
+    /// reads nothing.
     ///
     /// # Errors
-    /// [`Error::FAILURE`] for a range that ends behind the data, and a `dest` of another length; those of damaged chunks, and of input.
+    /// [`Error::FAILURE`] for a range that ends behind the data, and a `dest` of another length;
+    /// those of damaged chunks, and of input.
     pub fn read_bytes(&self, range: Range<u64>, dest: &mut [u8]) -> Result<()> {
         self.read_known_bytes(&*self.read()?, range, dest)
     }
@@ -390,7 +396,8 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// Reads the items from `start` to before `stop`, if there are any between. `dest` is called with their size in bytes, and gives a buffer of that size.
+    /// Reads the items from `start` to before `stop`, if there are any between. `dest` is called
+    /// with their size in bytes, and gives a buffer of that size.
     ///
     /// # Errors
     /// [`Error::FAILURE`] for a negative `start`; those of `dest`; as for [`Self::read_bytes`].
@@ -408,7 +415,8 @@ impl SuperChunk {
         self.read_known_bytes(&state, range, dest(len)?)
     }
 
-    /// Overwrites the items from `start` to before `stop`, if there are any between. `source` is called with their size in bytes, and gives their bytes. If this fails, nothing is written.
+    /// Overwrites the items from `start` to before `stop`, if there are any between. `source` is
+    /// called with their size in bytes, and gives their bytes. If this fails, nothing is written.
     ///
     /// # Errors
     /// [`Error::FAILURE`] for a negative `start`; those of `source`; as for [`Self::write_bytes`].
@@ -426,11 +434,12 @@ impl SuperChunk {
         self.write_bytes(range.start, source(len)?)
     }
 
-    /// Overwrites the bytes of the data from byte `start` on. If this fails, nothing is written. In a chunk that is written in part, only the
-    /// blocks that change are compressed again.
+    /// Overwrites the bytes of the data from byte `start` on. If this fails, nothing is written. In
+    /// a chunk that is written in part, only the blocks that change are compressed again.
     ///
     /// # Errors
-    /// [`Error::FAILURE`] for a range that ends behind the data, for damaged chunks, and where a chunk cannot be compressed; those of output.
+    /// [`Error::FAILURE`] for a range that ends behind the data, for damaged chunks, and where a
+    /// chunk cannot be compressed; those of output.
     pub fn write_bytes(&self, start: u64, mut new: &[u8]) -> Result<()> {
         let mut changing = self.reserve()?;
         let mut updates = TryVec::new();
@@ -456,7 +465,8 @@ impl SuperChunk {
         changing.commit(|state| state.update(self.host(), updates))
     }
 
-    /// The indices of the chunks that have data in a range of bytes. What the range has behind the data is ignored.
+    /// The indices of the chunks that have data in a range of bytes. What the range has behind the
+    /// data is ignored.
     ///
     /// # Errors
     /// Those of reading a frame, and the sizes of its chunks; [`Error::MEMORY_ALLOC`].

@@ -18,15 +18,17 @@ use oxiblosc_codecs::Codec;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How many chunks a batch has for each thread, so that threads do not wait long for one that has a slow chunk.
+/// How many chunks a batch has for each thread, so that threads do not wait long for one that has a
+/// slow chunk.
 const CHUNKS_PER_THREAD: usize = 2;
 
-/// Chunks with more bytes of data than this are compressed one after the other, each by all threads: they have enough blocks for that, and all
-/// chunks use the same scratch memory.
+/// Chunks with more bytes of data than this are compressed one after the other, each by all
+/// threads: they have enough blocks for that, and all chunks use the same scratch memory.
 const LARGE: usize = 2 << 20;
 
-/// Compresses all chunks of `from`, whose state is `state`, again with the parameters of `to`, and calls `each` with them in order. With several
-/// threads, each of them works on another chunk unless chunks are large. The bytes do not depend on the number of threads.
+/// Compresses all chunks of `from`, whose state is `state`, again with the parameters of `to`, and
+/// calls `each` with them in order. With several threads, each of them works on another chunk
+/// unless chunks are large. The bytes do not depend on the number of threads.
 ///
 /// # Errors
 /// Those of a damaged chunk, and those of `each`.
@@ -94,7 +96,8 @@ pub(super) fn room_for_data<'a>(
 ) -> Result<&'a mut [u8]> {
     let data = data.ensure(header.nbytes)?;
     if header.special() == Special::Uninit {
-        // Decompression of such a chunk writes nothing, and the memory may have data of another chunk.
+        // Decompression of such a chunk writes nothing, and the memory may have data of another
+        // chunk.
         data.fill(0);
     }
     Ok(data)
@@ -150,7 +153,8 @@ mod tests {
     use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
     use oxiblosc_chunk::special::SpecialChunk;
 
-    /// Decompressing an uninitialized chunk writes nothing, so the scratch memory must not still have another chunk's data.
+    /// Decompressing an uninitialized chunk writes nothing, so the scratch memory must not still
+    /// have another chunk's data.
     #[test]
     fn what_was_never_written_does_not_become_the_chunk_before() {
         let schunk = SuperChunk::create(StorageParams::default()).unwrap();

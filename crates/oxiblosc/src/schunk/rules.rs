@@ -1,8 +1,8 @@
-//! What a change does to the counters of a super-chunk, and whether it may be made: the reference's rules, except where
-//! they lead it to frames that it cannot read.
+//! What a change does to the counters of a super-chunk, and whether it may be made: the reference's
+//! rules, except where they lead it to frames that it cannot read.
 //!
-//! `chunksize` is -1 until there is a chunk. Then it is the size of the data of all chunks but the last, which may be shorter. It becomes 0
-//! as soon as that no longer holds.
+//! `chunksize` is -1 until there is a chunk. Then it is the size of the data of all chunks but the
+//! last, which may be shorter. It becomes 0 as soon as that no longer holds.
 
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checksum::{CHECKSUMS, check_header_only};
@@ -65,8 +65,9 @@ impl ChunkInfo {
         }
     }
 
-    /// The properties of a chunk that is added to a frame. If its checksum is wrong, `special` is none even for a special chunk, so that
-    /// its bytes are stored: readers then find the damage, which an offset for special values would hide.
+    /// The properties of a chunk that is added to a frame. If its checksum is wrong, `special` is
+    /// none even for a special chunk, so that its bytes are stored: readers then find the damage,
+    /// which an offset for special values would hide.
     pub fn of(chunk: &EncodedChunk) -> Self {
         let mut info = Self::new(&chunk.header);
         if info.checksums && info.special.is_some() && check_header_only(chunk.bytes).is_err() {
@@ -99,7 +100,8 @@ impl ChunkInfo {
         }
     }
 
-    /// By how much the chunk decreases `cbytes` when it is removed: 0 for a chunk that is only a header.
+    /// By how much the chunk decreases `cbytes` when it is removed: 0 for a chunk that is only a
+    /// header.
     fn removed_bytes(&self) -> i64 {
         if self.cbytes == EXTENDED_HEADER_LENGTH as i32 {
             0
@@ -124,7 +126,8 @@ impl Counts {
         self.cbytes.max(0) as u64
     }
 
-    /// Bytes of the last chunk's data, if chunks have one size. For a damaged frame the number is arbitrary.
+    /// Bytes of the last chunk's data, if chunks have one size. For a damaged frame the number is
+    /// arbitrary.
     fn last_nbytes(&self) -> i64 {
         let before = (self.nchunks as i64 - 1).saturating_mul(i64::from(self.chunksize));
         self.nbytes.saturating_sub(before)
@@ -134,12 +137,14 @@ impl Counts {
         self.nchunks > 0 && (self.flags2 & VL_BLOCKS != 0) != chunk.has_vlblocks()
     }
 
-    /// Whether a frame could not count this chunk: it computes the number of chunks from their sizes, so none may be empty.
+    /// Whether a frame could not count this chunk: it computes the number of chunks from their
+    /// sizes, so none may be empty.
     fn uncountable(chunk: &ChunkInfo, storage: StorageKind) -> bool {
         storage != StorageKind::Separate && chunk.nbytes == 0
     }
 
-    /// The counters after a chunk was added before chunk `nchunk`, or after the last one. `error` is given if that is not allowed.
+    /// The counters after a chunk was added before chunk `nchunk`, or after the last one. `error`
+    /// is given if that is not allowed.
     fn added(
         &self,
         nchunk: usize,
@@ -276,7 +281,8 @@ impl Counts {
         counts
     }
 
-    /// The counters after chunks were put into another order. `last_moved` says that another chunk is the last one now.
+    /// The counters after chunks were put into another order. `last_moved` says that another chunk
+    /// is the last one now.
     pub fn reordered(&self, last_moved: bool) -> Self {
         let mut counts = *self;
         if last_moved && self.chunksize > 0 && self.last_nbytes() < i64::from(self.chunksize) {

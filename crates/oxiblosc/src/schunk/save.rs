@@ -14,7 +14,8 @@ use std::path::Path;
 pub struct SaveTarget<'a> {
     /// The path.
     pub path: &'a CStr,
-    /// The back end through which a frame in memory is written. Other super-chunks are copied to the file system.
+    /// The back end through which a frame in memory is written. Other super-chunks are copied to
+    /// the file system.
     pub backend: &'a dyn Fn() -> Result<Shared<dyn Backend>>,
     /// Whether the file is synced to the disk, so that it survives a loss of power.
     pub durable: bool,
@@ -22,16 +23,19 @@ pub struct SaveTarget<'a> {
 
 /// A super-chunk, or a view of an array, which can be saved as a contiguous frame.
 pub trait Savable {
-    /// The super-chunk whose frame, if it is in memory, can be saved as it is. None for a view, which has other metalayers.
+    /// The super-chunk whose frame, if it is in memory, can be saved as it is. None for a view,
+    /// which has other metalayers.
     fn framed(&self) -> Option<&SuperChunk>;
 
     /// A copy as a contiguous frame: in a new file at the path, or in memory.
     ///
     /// # Errors
-    /// [`oxiblosc_base::Error::FILE_OPEN`] if something is already at the path; those of damaged chunks, and of output.
+    /// [`oxiblosc_base::Error::FILE_OPEN`] if something is already at the path; those of damaged
+    /// chunks, and of output.
     fn copy_as_frame(&self, path: Option<&CStr>, durable: bool) -> Result<SuperChunk>;
 
-    /// Runs `body` on the bytes of a frame in memory that can be saved as it is. None if there is no such frame.
+    /// Runs `body` on the bytes of a frame in memory that can be saved as it is. None if there is
+    /// no such frame.
     ///
     /// # Errors
     /// Those of `body`, and of writing the frame's index and trailer.
@@ -92,10 +96,12 @@ impl Savable for SuperChunk {
 }
 
 impl SuperChunk {
-    /// Writes the super-chunk into a file as a contiguous frame. Gives the size of the frame in bytes.
+    /// Writes the super-chunk into a file as a contiguous frame. Gives the size of the frame in
+    /// bytes.
     ///
-    /// A frame in memory (`Place::Frame`) replaces an existing file atomically. For any other super-chunk, nothing may be at the path. If
-    /// `durable`, the file is synced to the disk, so that it survives a loss of power.
+    /// A frame in memory (`Place::Frame`) replaces an existing file atomically. For any other
+    /// super-chunk, nothing may be at the path. If `durable`, the file is synced to the disk, so
+    /// that it survives a loss of power.
     ///
     /// ```
     /// use oxiblosc::{Place, Protection, StorageParams, SuperChunk};
@@ -110,8 +116,8 @@ impl SuperChunk {
     /// ```
     ///
     /// # Errors
-    /// [`oxiblosc_base::Error::FILE_OPEN`] if something is already at the path; those of damaged chunks, and of output. After an error the file
-    /// is as it was.
+    /// [`oxiblosc_base::Error::FILE_OPEN`] if something is already at the path; those of damaged
+    /// chunks, and of output. After an error the file is as it was.
     pub fn save(&self, path: &Path, durable: bool) -> Result<u64> {
         self.save_to(&SaveTarget {
             path: &c_path(path)?,
@@ -120,8 +126,9 @@ impl SuperChunk {
         })
     }
 
-    /// Appends the super-chunk to a file as a contiguous frame, whatever else is in the file. Gives the offset of the frame in bytes, for
-    /// [`SuperChunk::open`]. `durable` is as for [`Self::save`].
+    /// Appends the super-chunk to a file as a contiguous frame, whatever else is in the file. Gives
+    /// the offset of the frame in bytes, for [`SuperChunk::open`]. `durable` is as for
+    /// [`Self::save`].
     ///
     /// # Errors
     /// Those of damaged chunks, and of output. After an error the file is as it was.

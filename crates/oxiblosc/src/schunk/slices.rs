@@ -60,7 +60,8 @@ impl ChunkSizes {
     pub fn chunk_of(&self, at: u64) -> usize {
         match self {
             Self::Equal { chunksize, .. } => (at / chunksize) as usize,
-            // Chunks without data have the same start as the next one. The last chunk with this start has the byte.
+            // Chunks without data have the same start as the next one. The last chunk with this
+            // start has the byte.
             Self::Starts(starts) => starts.partition_point(|start| *start <= at) - 1,
         }
     }

@@ -23,7 +23,8 @@ struct Group<'g, 'a> {
     entries: &'g mut [SparseItem<'a>],
 }
 
-/// Splits entries off the front of `rest`, which is not empty: the first, and those after it up to the first that is not `inside`.
+/// Splits entries off the front of `rest`, which is not empty: the first, and those after it up to
+/// the first that is not `inside`.
 fn take_front<'g, 'a>(
     rest: &mut &'g mut [SparseItem<'a>],
     inside: impl Fn(&SparseItem) -> bool,
@@ -35,7 +36,8 @@ fn take_front<'g, 'a>(
     front
 }
 
-/// How many chunks have items in `entries`, which are sorted by index. Not more than `most` are counted.
+/// How many chunks have items in `entries`, which are sorted by index. Not more than `most` are
+/// counted.
 fn count_chunks(mut entries: &[SparseItem], chunkitems: u64, most: usize) -> usize {
     let mut count = 0;
     while count < most
@@ -50,7 +52,8 @@ fn count_chunks(mut entries: &[SparseItem], chunkitems: u64, most: usize) -> usi
 }
 
 impl RangeReader<'_> {
-    /// Reads items of one chunk. False, and nothing is read, if that needs functions of the program.
+    /// Reads items of one chunk. False, and nothing is read, if that needs functions of the
+    /// program.
     fn read_items(&self, group: &mut Group, typesize: usize) -> Result<bool> {
         let nbytes = self.state.counts.nbytes_of(group.nchunk);
         let nbytes = nbytes.ok_or(Error::DATA)? as usize;
@@ -65,7 +68,8 @@ impl RangeReader<'_> {
                     return Ok(false);
                 }
                 if header.special() == Special::Uninit {
-                    // Decompression writes nothing, so that the scratch memory would still have items of another chunk.
+                    // Decompression writes nothing, so that the scratch memory would still have
+                    // items of another chunk.
                     return Ok(true);
                 }
                 let blocksize = header.blocksize_field().max(1);
@@ -84,7 +88,8 @@ impl RangeReader<'_> {
                 let mut rest = &mut *group.entries;
                 while let Some(entry) = rest.first() {
                     let start = at(entry);
-                    // All items in one block are read together, since all of the block is decompressed anyway.
+                    // All items in one block are read together, since all of the block is
+                    // decompressed anyway.
                     let block_end = start - start % blocksize + blocksize;
                     let run = take_front(&mut rest, |entry| at(entry) + typesize <= block_end);
                     if let [entry] = run {
@@ -157,11 +162,13 @@ impl RangeReader<'_> {
 }
 
 impl SuperChunk {
-    /// Reads the items with the indices `coords`, which may be in any order, into `dest`, one after the other.
+    /// Reads the items with the indices `coords`, which may be in any order, into `dest`, one after
+    /// the other.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for an index out of range, if chunks differ in size or do not have whole items, and if `dest` does not have the
-    /// size of the items; those of damaged chunks, and of input.
+    /// [`Error::INVALID_PARAM`] for an index out of range, if chunks differ in size or do not have
+    /// whole items, and if `dest` does not have the size of the items; those of damaged chunks, and
+    /// of input.
     pub fn read_sparse(&self, coords: &[u64], dest: &mut [u8]) -> Result<()> {
         let Some(last) = coords.iter().max() else {
             return Ok(());
@@ -225,7 +232,8 @@ mod tests {
         schunk
     }
 
-    /// Reading an uninitialized chunk writes nothing, so that the items of another chunk must not come out for those of it.
+    /// Reading an uninitialized chunk writes nothing, so that the items of another chunk must not
+    /// come out for those of it.
     #[test]
     fn sparse_items_are_those_of_a_range() {
         for special in [Special::Zero, Special::Nan, Special::Uninit] {
@@ -279,7 +287,8 @@ mod tests {
         }
     }
 
-    /// However many threads the parameters allow, no thread is woken that would find nothing to read.
+    /// However many threads the parameters allow, no thread is woken that would find nothing to
+    /// read.
     #[test]
     fn no_more_threads_than_chunks_with_items() {
         for nthreads in [1, 2, 8] {

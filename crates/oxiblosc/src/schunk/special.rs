@@ -13,8 +13,9 @@ use oxiblosc_frame::offsets::MAX_CHUNKS;
 /// Makes a chunk of special values, with so many bytes of data.
 pub type Sample<'a> = dyn Fn(Special, i32) -> Result<TryVec<u8>> + 'a;
 
-/// The number of chunks and of bytes that `nitems` items are. `typesize` and `chunksize` are in bytes. `error` is given if `chunksize` is no
-/// multiple of `typesize`, and for more chunks than a frame can have.
+/// The number of chunks and of bytes that `nitems` items are. `typesize` and `chunksize` are in
+/// bytes. `error` is given if `chunksize` is no multiple of `typesize`, and for more chunks than a
+/// frame can have.
 fn sizes_of_fill(nitems: i64, typesize: i32, chunksize: i32, error: Error) -> Result<(usize, i64)> {
     let chunkitems = i64::from(chunksize / typesize);
     if chunkitems == 0 {
@@ -113,14 +114,16 @@ impl SuperChunk {
         })
     }
 
-    /// Fills an empty super-chunk with `nitems` items of a special value in chunks of `chunksize` bytes, which `sample` makes. `kind` is
-    /// none if the program asked for a value that does not exist. In a frame the chunks take no bytes, however many they are. Gives the
-    /// number of chunks.
+    /// Fills an empty super-chunk with `nitems` items of a special value in chunks of `chunksize`
+    /// bytes, which `sample` makes. `kind` is none if the program asked for a value that does not
+    /// exist. In a frame the chunks take no bytes, however many they are. Gives the number of
+    /// chunks.
     ///
     /// # Errors
-    /// [`Error::FRAME_SPECIAL`] if there are data; [`Error::INVALID_PARAM`] if `chunksize` is 0, less than an item, or 2 GiB or more;
-    /// [`Error::FRAME_SPECIAL`] or, without a frame, [`Error::SCHUNK_SPECIAL`] if `kind` is none, `chunksize` is no multiple of an item, and for too
-    /// many chunks; those of `sample`, and of output.
+    /// [`Error::FRAME_SPECIAL`] if there are data; [`Error::INVALID_PARAM`] if `chunksize` is 0,
+    /// less than an item, or 2 GiB or more; [`Error::FRAME_SPECIAL`] or, without a frame,
+    /// [`Error::SCHUNK_SPECIAL`] if `kind` is none, `chunksize` is no multiple of an item, and for
+    /// too many chunks; those of `sample`, and of output.
     pub fn fill_special(
         &self,
         nitems: u64,
@@ -173,7 +176,8 @@ impl SuperChunk {
         }
     }
 
-    /// Fills a frame without chunks, whose counters are `filled` after that, as one change. Gives the number of chunks.
+    /// Fills a frame without chunks, whose counters are `filled` after that, as one change. Gives
+    /// the number of chunks.
     fn fill_frame(
         &self,
         changing: &mut Changing,
@@ -197,7 +201,8 @@ impl SuperChunk {
         })
     }
 
-    /// Appends `nchunks` chunks, of which the last is `last` and all others are `chunk`, as one change. Gives the number of chunks.
+    /// Appends `nchunks` chunks, of which the last is `last` and all others are `chunk`, as one
+    /// change. Gives the number of chunks.
     fn fill_separate(
         &self,
         changing: &mut Changing,

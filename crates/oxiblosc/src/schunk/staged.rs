@@ -1,5 +1,5 @@
-//! The chunks of a super-chunk in a transaction: the store as it was when the transaction began, which is not changed, and the changes since
-//! then, in memory.
+//! The chunks of a super-chunk in a transaction: the store as it was when the transaction began,
+//! which is not changed, and the changes since then, in memory.
 
 use super::rules::Counts;
 use super::store::{ChunkStore, Location};
@@ -14,7 +14,8 @@ use oxiblosc_frame::meta::Metalayer;
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets, special_offset};
 use oxiblosc_frame::runs::Runs;
 
-/// The number of the first new chunk in [`Staged::order`]: higher than the index of any old chunk, as a super-chunk has fewer chunks.
+/// The number of the first new chunk in [`Staged::order`]: higher than the index of any old chunk,
+/// as a super-chunk has fewer chunks.
 const NEW: u64 = 1 << 32;
 
 /// The state when the transaction began.
@@ -41,8 +42,9 @@ pub struct Staged {
     pub before: Before,
     /// Tells the transaction from others of the super-chunk.
     pub number: u64,
-    /// Where each chunk is, encoded like the offsets of an index: a number below [`NEW`] is the index of a chunk in `base`, one from [`NEW`] on
-    /// is that of a chunk in `new`, and a negative one stands for special values.
+    /// Where each chunk is, encoded like the offsets of an index: a number below [`NEW`] is the
+    /// index of a chunk in `base`, one from [`NEW`] on is that of a chunk in `new`, and a negative
+    /// one stands for special values.
     order: Offsets,
     /// The new chunks. Those that were removed or replaced again are empty.
     new: TryVec<Buffer>,
@@ -78,7 +80,8 @@ fn number_of(new: usize) -> i64 {
 }
 
 impl Staged {
-    /// A transaction without changes. The caller has to put the store, which has `count` chunks, into [`Self::base_mut`].
+    /// A transaction without changes. The caller has to put the store, which has `count` chunks,
+    /// into [`Self::base_mut`].
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
@@ -128,7 +131,8 @@ impl Staged {
             Origin::Old(old) => {
                 let mut found = self.base.find_in(old, false)?;
                 if let Location::File(stored) = &mut found {
-                    // Without a tail nothing patches the chunk in place, where it must not be changed before the commit.
+                    // Without a tail nothing patches the chunk in place, where it must not be
+                    // changed before the commit.
                     stored.tail = None;
                 }
                 Ok(found)
@@ -147,7 +151,8 @@ impl Staged {
         }
     }
 
-    /// Records a change; see [`ChunkStore::commit`]. If `owned` is given, the new chunks are moved out of it, unless the change fails.
+    /// Records a change; see [`ChunkStore::commit`]. If `owned` is given, the new chunks are moved
+    /// out of it, unless the change fails.
     ///
     /// # Errors
     /// Those of an invalid change; [`Error::MEMORY_ALLOC`].
@@ -218,11 +223,13 @@ impl Staged {
         delta.apply(&mut self.order)
     }
 
-    /// As [`Self::stage`], for a frame whose header has `header_len` bytes after the change. `has_trailer` says whether variable-length
-    /// metalayers are changed, whose contents are only passed to [`Self::commit`].
+    /// As [`Self::stage`], for a frame whose header has `header_len` bytes after the change.
+    /// `has_trailer` says whether variable-length metalayers are changed, whose contents are only
+    /// passed to [`Self::commit`].
     ///
     /// # Errors
-    /// As for [`Self::stage`]; [`Error::INVALID_PARAM`] if the header gets another length although chunks are stored behind it.
+    /// As for [`Self::stage`]; [`Error::INVALID_PARAM`] if the header gets another length although
+    /// chunks are stored behind it.
     pub fn stage_frame(
         &mut self,
         change: &Change,
@@ -230,7 +237,8 @@ impl Staged {
         header_len: usize,
         has_trailer: bool,
     ) -> Result<()> {
-        // Only a change of metalayers changes the length of the header, and removed chunks never come back. So this needs no check after others.
+        // Only a change of metalayers changes the length of the header, and removed chunks never
+        // come back. So this needs no check after others.
         let may_be_longer = matches!(change, Change::Nothing);
         if may_be_longer && self.base.header_len() != header_len as u64 && self.keeps_stored()? {
             return Err(Error::INVALID_PARAM);
@@ -252,7 +260,8 @@ impl Staged {
         Ok(false)
     }
 
-    /// Applies all changes to the store, as one. If this fails, nothing has changed, and it can be tried again.
+    /// Applies all changes to the store, as one. If this fails, nothing has changed, and it can be
+    /// tried again.
     ///
     /// # Errors
     /// Those of output; [`Error::MEMORY_ALLOC`].
@@ -332,7 +341,8 @@ impl Staged {
                     left.push(old)?;
                 }
             }
-            // A frame in memory moves all bytes behind a chunk for every update that changes the chunk's size.
+            // A frame in memory moves all bytes behind a chunk for every update that changes the
+            // chunk's size.
             let updates = old_ones > 0 && self.base.disk().is_some();
             match same {
                 true if old_ones == count => Change::Nothing,

@@ -30,17 +30,20 @@ pub(crate) use sizes::is_loss;
 
 /// The state of a super-chunk: its chunks, counters, parameters and metalayers. Readers share it.
 ///
-/// Fields that are seldom read come first, next to the words of the lock in memory. Every reader writes the lock, so reading a field in the
-/// same cache line is slow when there are several readers.
+/// Fields that are seldom read come first, next to the words of the lock in memory. Every reader
+/// writes the lock, so reading a field in the same cache line is slow when there are several
+/// readers.
 #[repr(C)]
 pub struct State {
     /// The sizes of the chunks, if they differ and were needed before.
     sizes: Mutex<Option<ChunkSizes>>,
-    /// Whether it was checked that the sizes of chunks that differ in size agree with `nbytes` in the header of the frame.
+    /// Whether it was checked that the sizes of chunks that differ in size agree with `nbytes` in
+    /// the header of the frame.
     sum_checked: AtomicBool,
     /// Whether new chunks of the frame get checksums.
     checksums: bool,
-    /// The tick of the last change after which an array may have another shape: a resize, or a transaction that was rolled back.
+    /// The tick of the last change after which an array may have another shape: a resize, or a
+    /// transaction that was rolled back.
     reshaped: i64,
     /// The tick when the frame was last read again.
     pub(super) loaded: i64,
@@ -98,8 +101,8 @@ impl State {
         self.tick
     }
 
-    /// Whether an array may have another shape than at this tick: another handle or thread may have resized it, or a transaction was
-    /// rolled back.
+    /// Whether an array may have another shape than at this tick: another handle or thread may have
+    /// resized it, or a transaction was rolled back.
     pub fn may_differ_since(&self, tick: i64) -> bool {
         tick != self.tick && (self.is_frame() || tick < self.reshaped)
     }
@@ -163,8 +166,9 @@ impl State {
         }
     }
 
-    /// How a chunk is stored if the counters have this `chunksize` after the change: as a special offset without any bytes, if possible. That
-    /// needs chunks of one size, as such an offset does not say how many bytes of data the chunk has.
+    /// How a chunk is stored if the counters have this `chunksize` after the change: as a special
+    /// offset without any bytes, if possible. That needs chunks of one size, as such an offset does
+    /// not say how many bytes of data the chunk has.
     pub(crate) fn changed_chunk<'a>(
         &self,
         chunksize: i32,
@@ -202,8 +206,9 @@ impl State {
         }
     }
 
-    /// The properties with which a chunk is counted. In a frame whose chunks have one size, that is its size: the header of a damaged chunk
-    /// may say another, and without that chunk the counters would contradict all others.
+    /// The properties with which a chunk is counted. In a frame whose chunks have one size, that is
+    /// its size: the header of a damaged chunk may say another, and without that chunk the counters
+    /// would contradict all others.
     pub(crate) fn chunk_info(&self, nchunk: usize) -> Result<ChunkInfo> {
         let mut info = self.chunk_info_in(nchunk, true)?;
         if self.is_frame()
@@ -277,7 +282,8 @@ impl State {
         host.prepare(self, count)
     }
 
-    /// Sets the state to what was read from a frame, after [`Self::prepare_load`]. False if the first chunk could not be read.
+    /// Sets the state to what was read from a frame, after [`Self::prepare_load`]. False if the
+    /// first chunk could not be read.
     pub(crate) fn load(&mut self, host: &dyn Host, loaded: Loaded) -> Result<bool> {
         let header = loaded.header;
         self.counts.nbytes = header.nbytes.max(0);
@@ -292,14 +298,17 @@ impl State {
         self.forget_sizes();
         self.metalayers = header.metalayers;
         self.vlmetalayers = loaded.vlmetalayers;
-        // The counters are those of this header, so the frame is not read again if the chunk is not found.
+        // The counters are those of this header, so the frame is not read again if the chunk is not
+        // found.
         let first = self.chunk_info_in(0, false);
         let is_known = first.is_ok() || self.counts.nchunks == 0;
         let (flags2, checksums) = match first {
-            // After a change by the reference, chunks may have checksums although header, index and trailer have none.
+            // After a change by the reference, chunks may have checksums although header, index and
+            // trailer have none.
             Ok(first) => (first.flags2, first.checksums),
             Err(_) if is_known => (0, false),
-            // Another process may have replaced it, or the disk failed. The header says which kind of chunks there are.
+            // Another process may have replaced it, or the disk failed. The header says which kind
+            // of chunks there are.
             Err(_) if header.vlblocks => (flags2::VL_BLOCKS, self.checksums),
             Err(_) => (0, self.checksums),
         };
@@ -346,8 +355,9 @@ impl State {
         self.load(host, loaded).map(drop)
     }
 
-    /// Takes over the parameters that the program has set for new chunks. If there are chunks, it cannot set `chunksize`, which must be their
-    /// size, nor a typesize below 1, as a frame with that could not be opened.
+    /// Takes over the parameters that the program has set for new chunks. If there are chunks, it
+    /// cannot set `chunksize`, which must be their size, nor a typesize below 1, as a frame with
+    /// that could not be opened.
     fn follow_settings(&mut self, host: &dyn Host) -> Result<()> {
         let Some(settings) = host.settings() else {
             return Ok(());
@@ -378,8 +388,8 @@ impl State {
     }
 }
 
-/// A chunk of special values, with `nbytes` bytes of data. `typesize` and `blocksize` are in bytes, too; 0 lets the built-in tuner choose the
-/// block size.
+/// A chunk of special values, with `nbytes` bytes of data. `typesize` and `blocksize` are in bytes,
+/// too; 0 lets the built-in tuner choose the block size.
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`].

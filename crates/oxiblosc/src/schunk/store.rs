@@ -19,7 +19,8 @@ pub enum ChunkStore {
     Separate(TryVec<Buffer>),
     /// In a buffer that is a frame.
     Memory(Memory),
-    /// In a file or directory that is a frame. Readers share it, and lock the mutex only for short times.
+    /// In a file or directory that is a frame. Readers share it, and lock the mutex only for short
+    /// times.
     Disk(Mutex<Box<Disk>>),
     /// In one of the others, with uncommitted changes of a transaction.
     Staged(Box<Staged>),
@@ -116,7 +117,8 @@ impl ChunkStore {
         !matches!(self.base(), Self::Separate(_))
     }
 
-    /// Makes the next change of a frame record where each chunk is, and, if `all`, that every chunk has checksums.
+    /// Makes the next change of a frame record where each chunk is, and, if `all`, that every chunk
+    /// has checksums.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
@@ -141,7 +143,8 @@ impl ChunkStore {
         }
     }
 
-    /// Makes the next change of a frame write checksums of header, index and trailer, or remove them.
+    /// Makes the next change of a frame write checksums of header, index and trailer, or remove
+    /// them.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
@@ -164,7 +167,8 @@ impl ChunkStore {
         }
     }
 
-    /// Checks that the frame has no more chunks than a list in memory may have, which a few bytes of index may claim.
+    /// Checks that the frame has no more chunks than a list in memory may have, which a few bytes
+    /// of index may claim.
     ///
     /// # Errors
     /// [`Error::MAX_BUFSIZE_EXCEEDED`] if it has more.
@@ -215,8 +219,8 @@ impl ChunkStore {
         }
     }
 
-    /// Whether edits are part of a [`Change::Update`], and so succeed or fail together with other changes. Chunks in memory are edited by
-    /// [`Self::edit`], which does not fail.
+    /// Whether edits are part of a [`Change::Update`], and so succeed or fail together with other
+    /// changes. Chunks in memory are edited by [`Self::edit`], which does not fail.
     pub fn commits_edits(&self) -> bool {
         matches!(self, Self::Disk(_) | Self::Staged(_))
     }
@@ -224,7 +228,8 @@ impl ChunkStore {
     /// Does all of [`Self::edit`] that can fail.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for chunks that do not exist or cannot be edited in place, [`Error::MEMORY_ALLOC`].
+    /// [`Error::INVALID_PARAM`] for chunks that do not exist or cannot be edited in place,
+    /// [`Error::MEMORY_ALLOC`].
     pub fn prepare_edits(&mut self, edits: &[(usize, TryVec<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
             if !self.can_edit(*nchunk, list)? {
@@ -280,10 +285,12 @@ impl ChunkStore {
         }
     }
 
-    /// The offsets of the chunks of a frame, in bytes from the end of its header. Negative ones are those of special chunks.
+    /// The offsets of the chunks of a frame, in bytes from the end of its header. Negative ones are
+    /// those of special chunks.
     ///
     /// # Errors
-    /// [`Error::FRAME_TYPE`] without a frame, and in a transaction, whose chunks have no offsets yet.
+    /// [`Error::FRAME_TYPE`] without a frame, and in a transaction, whose chunks have no offsets
+    /// yet.
     pub fn offsets(&self) -> Result<TryVec<i64>> {
         match self {
             Self::Separate(_) | Self::Staged(_) => Err(Error::FRAME_TYPE),
@@ -322,8 +329,8 @@ impl ChunkStore {
         self.find_in(nchunk, true)
     }
 
-    /// Finds a chunk in memory and reads its header into `header`, faster than [`Self::find`]. None for chunks that are not in memory, and if
-    /// that fails.
+    /// Finds a chunk in memory and reads its header into `header`, faster than [`Self::find`]. None
+    /// for chunks that are not in memory, and if that fails.
     #[inline(always)]
     pub(super) fn in_memory(
         &self,
@@ -358,7 +365,8 @@ impl ChunkStore {
         }
     }
 
-    /// As [`Self::find`]. With `rereads`, a frame is read again if the chunk is not where the index says.
+    /// As [`Self::find`]. With `rereads`, a frame is read again if the chunk is not where the index
+    /// says.
     pub(super) fn find_in(&self, nchunk: usize, rereads: bool) -> Result<Location<'_>> {
         match self {
             Self::Separate(chunks) => chunks
@@ -442,12 +450,12 @@ fn commit_separate(chunks: &mut TryVec<Buffer>, change: &Change) -> Result<()> {
     apply_separate(chunks, change, &mut new)
 }
 
-/// Applies a change to chunks that each have their own buffer. `new` has the new chunks. If this fails, nothing has changed, and `new` still
-/// has them.
+/// Applies a change to chunks that each have their own buffer. `new` has the new chunks. If this
+/// fails, nothing has changed, and `new` still has them.
 ///
 /// # Errors
-/// [`Error::INVALID_PARAM`] for a change that does not fit the chunks, [`Error::FAILURE`] if it has more chunks than `new`,
-/// [`Error::MEMORY_ALLOC`].
+/// [`Error::INVALID_PARAM`] for a change that does not fit the chunks, [`Error::FAILURE`] if it has
+/// more chunks than `new`, [`Error::MEMORY_ALLOC`].
 pub fn apply_separate(
     chunks: &mut TryVec<Buffer>,
     change: &Change,
@@ -492,7 +500,8 @@ pub fn apply_separate(
         }
         Change::Reorder(order) => {
             let mut old = take_behind(chunks, 0, order.len())?;
-            // `Change::fits` made sure that there is an index for every chunk, and the caller that no index is there twice.
+            // `Change::fits` made sure that there is an index for every chunk, and the caller that
+            // no index is there twice.
             let there = order.iter().filter_map(|from| old[*from].take());
             there.for_each(|chunk| chunks.push_within_capacity(chunk));
         }
@@ -500,7 +509,8 @@ pub fn apply_separate(
     Ok(())
 }
 
-/// Takes all chunks behind the first `kept` out of the list, and makes room for `count` behind those, so that putting them back cannot fail.
+/// Takes all chunks behind the first `kept` out of the list, and makes room for `count` behind
+/// those, so that putting them back cannot fail.
 fn take_behind(
     chunks: &mut TryVec<Buffer>,
     kept: usize,

@@ -1,4 +1,5 @@
-//! The super-chunk, and the locks that protect it from other threads and from other handles of its frame.
+//! The super-chunk, and the locks that protect it from other threads and from other handles of its
+//! frame.
 
 mod changing;
 #[cfg(test)]
@@ -38,9 +39,11 @@ const MAX_CHECKS: usize = 50;
 
 /// Chunks in order, with parameters and metalayers, in memory or in a frame.
 ///
-/// Threads may share one: readers see the state before or after each change, and changes wait for each other.
+/// Threads may share one: readers see the state before or after each change, and changes wait for
+/// each other.
 ///
-/// The lock is the first field, so that the fields of [`State`] that are seldom read share its cache line.
+/// The lock is the first field, so that the fields of [`State`] that are seldom read share its
+/// cache line.
 #[repr(C)]
 pub struct SuperChunk {
     /// The state, and the lock of the threads that read and change it.
@@ -52,7 +55,8 @@ pub struct SuperChunk {
     _records: operation::Records,
     /// How many calls of [`Self::lock`] have not been followed by [`Self::unlock`].
     program_locks: AtomicUsize,
-    /// The number of a transaction that has to be abandoned before the next operation; 0 if there is none.
+    /// The number of a transaction that has to be abandoned before the next operation; 0 if there
+    /// is none.
     given_up: AtomicU64,
 }
 
@@ -64,8 +68,9 @@ impl fmt::Debug for SuperChunk {
 }
 
 impl SuperChunk {
-    /// A super-chunk with these chunks, whose contexts and window are those of `host`. `id` identifies it in the list of a thread's
-    /// operations, so no other super-chunk may have this id at the same time.
+    /// A super-chunk with these chunks, whose contexts and window are those of `host`. `id`
+    /// identifies it in the list of a thread's operations, so no other super-chunk may have this id
+    /// at the same time.
     pub fn new(store: ChunkStore, parameters: Parameters, host: Box<dyn Host>, id: usize) -> Self {
         let mut state = State::new(store, parameters);
         host.show(&mut state, Changed::Everything);
@@ -86,7 +91,8 @@ impl SuperChunk {
     /// As [`Self::new`], for a frame that was just read.
     ///
     /// # Errors
-    /// [`Error::DATA`] if the header of the frame contradicts the number of chunks; those of reading a chunk that may be sound.
+    /// [`Error::DATA`] if the header of the frame contradicts the number of chunks; those of
+    /// reading a chunk that may be sound.
     pub fn of_frame(
         store: ChunkStore,
         loaded: Loaded,
@@ -98,8 +104,9 @@ impl SuperChunk {
         let is_known = state.load(&*host, loaded)?;
         let checked = state.check_opened();
         let mut opened = Self::with_state(state, host, id);
-        // If the first chunk cannot be read, or the chunks contradict the header, the frame is refused, or its chunks differ in size, or some are
-        // damaged. But another process may have changed the frame since the header was read, so this is checked again.
+        // If the first chunk cannot be read, or the chunks contradict the header, the frame is
+        // refused, or its chunks differ in size, or some are damaged. But another process may have
+        // changed the frame since the header was read, so this is checked again.
         let checked = match checked {
             Ok(None) if is_known => return Ok(opened),
             Ok(None) => None,
@@ -114,9 +121,10 @@ impl SuperChunk {
         Ok(opened)
     }
 
-    /// Works like [`State::check_opened`], but locks the frame. If the frame was opened without locking, the check is repeated until the
-    /// frame has not changed in the meantime. Chunks that contradict the header are damaged, and so are those that cannot be read: reading them
-    /// is an error, but all others and the metalayers are there.
+    /// Works like [`State::check_opened`], but locks the frame. If the frame was opened without
+    /// locking, the check is repeated until the frame has not changed in the meantime. Chunks that
+    /// contradict the header are damaged, and so are those that cannot be read: reading them is an
+    /// error, but all others and the metalayers are there.
     fn check_again(&self) -> Result<Option<Counts>> {
         for _ in 0..MAX_CHECKS {
             let state = self.read()?;
@@ -136,14 +144,15 @@ impl SuperChunk {
         self.lock.into_inner().store.into_base()
     }
 
-    /// The files that were created for this super-chunk, so that the caller can remove them. None if there are none, and for every call after
-    /// the first.
+    /// The files that were created for this super-chunk, so that the caller can remove them. None
+    /// if there are none, and for every call after the first.
     pub fn take_new_frame(&self) -> Option<NewFrame> {
         let state = self.peek().ok()?;
         lock(state.store.disk()?).take_made()
     }
 
-    /// This super-chunk, which was just created, if `done` is a success. Otherwise its files are removed.
+    /// This super-chunk, which was just created, if `done` is a success. Otherwise its files are
+    /// removed.
     ///
     /// # Errors
     /// The one in `done`.
@@ -159,7 +168,8 @@ impl SuperChunk {
         Ok(self)
     }
 
-    /// Gives the frame on disk of a super-chunk that was created hidden its name. Does nothing to others.
+    /// Gives the frame on disk of a super-chunk that was created hidden its name. Does nothing to
+    /// others.
     ///
     /// # Errors
     /// [`Error::FILE_OPEN`] if something is at the path by now; those of output.
@@ -171,7 +181,8 @@ impl SuperChunk {
         }
     }
 
-    /// This super-chunk, which was just created, once it is published, if `done` is a success. Otherwise its files are removed.
+    /// This super-chunk, which was just created, once it is published, if `done` is a success.
+    /// Otherwise its files are removed.
     ///
     /// # Errors
     /// The one in `done`; those of [`Self::publish`].
@@ -183,7 +194,8 @@ impl SuperChunk {
     /// The bytes of a contiguous frame in memory.
     ///
     /// # Errors
-    /// [`Error::FAILURE`] if the super-chunk is not such a frame; those of writing its index and trailer.
+    /// [`Error::FAILURE`] if the super-chunk is not such a frame; those of writing its index and
+    /// trailer.
     pub fn into_frame(self) -> Result<Buffer> {
         match self.into_store() {
             ChunkStore::Memory(memory) => memory.into_frame(),
@@ -193,7 +205,8 @@ impl SuperChunk {
         }
     }
 
-    /// Writes the index and trailer of a frame on disk to their final places and closes its files. Gives the size of the frame in bytes.
+    /// Writes the index and trailer of a frame on disk to their final places and closes its files.
+    /// Gives the size of the frame in bytes.
     ///
     /// # Errors
     /// [`Error::FAILURE`] if the super-chunk is not a frame on disk; those of output.
@@ -230,8 +243,8 @@ impl SuperChunk {
         self.id
     }
 
-    /// Records which chunk is being read or written, for callbacks and for the program. If several threads read, the program sees the chunk
-    /// of one of them.
+    /// Records which chunk is being read or written, for callbacks and for the program. If several
+    /// threads read, the program sees the chunk of one of them.
     pub fn set_current(&self, nchunk: usize) {
         operation::set_chunk(self.id, nchunk);
         self.show_current(nchunk);
@@ -251,15 +264,18 @@ impl SuperChunk {
         self.lock.nested().ok_or(Error::LOCK)
     }
 
-    /// The state, for writing. Only the thread that reserved it may call this, which waits until all readers have left.
+    /// The state, for writing. Only the thread that reserved it may call this, which waits until
+    /// all readers have left.
     ///
     /// # Errors
-    /// [`Error::LOCK`] after `timeout`, and if an outer operation of this thread is one of the readers.
+    /// [`Error::LOCK`] after `timeout`, and if an outer operation of this thread is one of the
+    /// readers.
     fn exclusively(&self, timeout: Option<Duration>) -> Result<Exclusive<'_, State>> {
         self.lock.upgrade(timeout).ok_or(Error::LOCK)
     }
 
-    /// Reserves the state. If another thread has reserved it, `guard` is released first, as that thread may be waiting for the frame's lock.
+    /// Reserves the state. If another thread has reserved it, `guard` is released first, as that
+    /// thread may be waiting for the frame's lock.
     ///
     /// # Errors
     /// [`Error::LOCK`] after `timeout`.
@@ -291,8 +307,9 @@ impl SuperChunk {
         }
     }
 
-    /// Locks the frame against other handles and processes until [`Self::unlock`], so that they see all changes in between at once. Calls
-    /// may nest. Does nothing if the frame was not opened with locking.
+    /// Locks the frame against other handles and processes until [`Self::unlock`], so that they see
+    /// all changes in between at once. Calls may nest. Does nothing if the frame was not opened
+    /// with locking.
     ///
     /// # Errors
     /// [`Error::LOCK`] in a callback that an operation on the super-chunk called; those of locking.
@@ -308,7 +325,8 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// As [`Self::lock`], but without waiting: if others have locked the frame, gives a waiter for its lock.
+    /// As [`Self::lock`], but without waiting: if others have locked the frame, gives a waiter for
+    /// its lock.
     fn try_lock(
         &self,
         guard: &mut Option<FrameLockGuard>,
@@ -351,7 +369,8 @@ impl SuperChunk {
         Ok(())
     }
 
-    /// Makes the next operation abandon the transaction with this number, if that has not ended by then.
+    /// Makes the next operation abandon the transaction with this number, if that has not ended by
+    /// then.
     pub(super) fn give_up(&self, number: u64) {
         // Transactions with lower numbers have ended.
         self.given_up.fetch_max(number, Ordering::Relaxed);
@@ -371,7 +390,8 @@ impl SuperChunk {
         Ok(self.read()?.loaded != before)
     }
 
-    /// Runs `body` on the bytes of a contiguous frame in memory. None if the super-chunk is no such frame.
+    /// Runs `body` on the bytes of a contiguous frame in memory. None if the super-chunk is no such
+    /// frame.
     ///
     /// # Errors
     /// Those of `body`, and of writing the frame's index and trailer.
@@ -400,7 +420,8 @@ impl SuperChunk {
         })
     }
 
-    /// Runs `body`, which must not change the bytes, on a contiguous frame in memory. None if the super-chunk is no such frame.
+    /// Runs `body`, which must not change the bytes, on a contiguous frame in memory. None if the
+    /// super-chunk is no such frame.
     ///
     /// # Errors
     /// As for [`Self::reserve`].
@@ -450,7 +471,8 @@ impl State {
         }
     }
 
-    /// Locks the frame against changes by other handles, unless one is being made or, with `after_writers`, a writer waits for the lock.
+    /// Locks the frame against changes by other handles, unless one is being made or, with
+    /// `after_writers`, a writer waits for the lock.
     fn lock_shared(&self, after_writers: bool) -> Result<LockState> {
         match self.store.disk() {
             Some(disk) => lock(disk).lock_shared(after_writers),
@@ -465,7 +487,8 @@ impl State {
         }
     }
 
-    /// Whether this state is up to date with the frame, and with the parameters that the program has set.
+    /// Whether this state is up to date with the frame, and with the parameters that the program
+    /// has set.
     fn is_current(&self, host: &dyn Host) -> bool {
         let disk = self.store.disk();
         self.has_settings(host) && disk.is_none_or(|disk| lock(disk).is_current())

@@ -1,7 +1,8 @@
 //! Changes that are committed together.
 //!
-//! Between begin and commit the chunks are `Staged`: changes are kept in memory, and the frame stays as it is. The commit applies them as
-//! one change, which is atomic like every other change: after a crash the frame has all of it or nothing.
+//! Between begin and commit the chunks are `Staged`: changes are kept in memory, and the frame
+//! stays as it is. The commit applies them as one change, which is atomic like every other change:
+//! after a crash the frame has all of it or nothing.
 
 use super::staged::{Before, Staged};
 use super::state::State;
@@ -19,7 +20,8 @@ impl State {
         self.store.is_staged()
     }
 
-    /// The number of the transaction that has been begun. It is higher than those of all transactions before it.
+    /// The number of the transaction that has been begun. It is higher than those of all
+    /// transactions before it.
     pub(crate) fn transaction(&self) -> Option<u64> {
         match &self.store {
             ChunkStore::Staged(staged) => Some(staged.number),
@@ -53,8 +55,9 @@ impl State {
         Ok(number)
     }
 
-    /// In a transaction, saves the metalayers before their first change. `count` says how many there are after the change. Also reserves
-    /// entries in the window for the old and the new ones, so that neither the change nor a rollback can fail.
+    /// In a transaction, saves the metalayers before their first change. `count` says how many
+    /// there are after the change. Also reserves entries in the window for the old and the new
+    /// ones, so that neither the change nor a rollback can fail.
     pub(crate) fn save_metalayers(
         &mut self,
         host: &dyn Host,
@@ -74,7 +77,8 @@ impl State {
         host.prepare(self, count)
     }
 
-    /// Ends a transaction: the store is again the one with which it began. Gives the rest of the state from before.
+    /// Ends a transaction: the store is again the one with which it began. Gives the rest of the
+    /// state from before.
     #[inline(never)]
     fn unstage(&mut self) -> Result<Box<Staged>> {
         let base = match &mut self.store {
@@ -120,15 +124,19 @@ impl State {
 }
 
 impl SuperChunk {
-    /// Begins a transaction: from now on all changes of this super-chunk are kept in memory, until [`Self::commit`] applies them, all at once,
-    /// or [`Self::abandon`] discards them. [`Self::transaction`] does the same with a guard that abandons the transaction when it is dropped.
+    /// Begins a transaction: from now on all changes of this super-chunk are kept in memory, until
+    /// [`Self::commit`] applies them, all at once, or [`Self::abandon`] discards them.
+    /// [`Self::transaction`] does the same with a guard that abandons the transaction when it is
+    /// dropped.
     ///
-    /// Reads through this handle, on any thread, see the changes. Other handles and processes see them after the commit. Changes of chunks, of
-    /// metalayers, and of the shape of an array can be part of a transaction; a change that fails is not. A transaction needs memory for its
-    /// new chunks, and about 40 bytes for each chunk of the super-chunk.
+    /// Reads through this handle, on any thread, see the changes. Other handles and processes see
+    /// them after the commit. Changes of chunks, of metalayers, and of the shape of an array can be
+    /// part of a transaction; a change that fails is not. A transaction needs memory for its new
+    /// chunks, and about 40 bytes for each chunk of the super-chunk.
     ///
-    /// No lock is held until the commit. If another handle or process changes the frame before that, closes it after changes, or takes its
-    /// exclusive lock, then reads, changes and the commit return [`Error::LOCK`] until the transaction is abandoned, since the staged changes
+    /// No lock is held until the commit. If another handle or process changes the frame before
+    /// that, closes it after changes, or takes its exclusive lock, then reads, changes and the
+    /// commit return [`Error::LOCK`] until the transaction is abandoned, since the staged changes
     /// apply to the frame as it was. To prevent that, call [`Self::lock`] before.
     ///
     /// Super-chunks without a frame, and frames in memory, have transactions, too.
@@ -155,21 +163,24 @@ impl SuperChunk {
         changing.commit_unlocked(|state| step(state, self.host()))
     }
 
-    /// Applies all changes of a transaction as one change of the frame: after a crash it has all of them or none, and with
-    /// [`durable`](super::open::Protection::durable) also after a loss of power.
+    /// Applies all changes of a transaction as one change of the frame: after a crash it has all of
+    /// them or none, and with [`durable`](super::open::Protection::durable) also after a loss of
+    /// power.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] without a transaction; [`Error::LOCK`] if another handle has changed the frame; those of output. After an error
-    /// nothing has changed, and the transaction continues: the commit can be tried again.
+    /// [`Error::INVALID_PARAM`] without a transaction; [`Error::LOCK`] if another handle has
+    /// changed the frame; those of output. After an error nothing has changed, and the transaction
+    /// continues: the commit can be tried again.
     pub fn commit(&self) -> Result<()> {
         self.transact(Locked::Alone, State::commit_staged)
     }
 
-    /// Discards the changes of a transaction: the super-chunk is again as it was before, or as other handles have changed its frame since.
-    /// Dropping a super-chunk also discards them.
+    /// Discards the changes of a transaction: the super-chunk is again as it was before, or as
+    /// other handles have changed its frame since. Dropping a super-chunk also discards them.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] without a transaction; [`Error::LOCK`] in a callback that is called for this super-chunk.
+    /// [`Error::INVALID_PARAM`] without a transaction; [`Error::LOCK`] in a callback that is called
+    /// for this super-chunk.
     pub fn abandon(&self) -> Result<()> {
         self.transact(Locked::No, State::abandon)
     }
@@ -183,8 +194,9 @@ impl SuperChunk {
         Ok(state.in_transaction() && !self.has_given_up(&state))
     }
 
-    /// Begins a transaction, which is abandoned when the result is dropped without [`Transaction::commit`]. Changes are made through the
-    /// super-chunk itself; see [`Self::begin`].
+    /// Begins a transaction, which is abandoned when the result is dropped without
+    /// [`Transaction::commit`]. Changes are made through the super-chunk itself; see
+    /// [`Self::begin`].
     ///
     /// # Errors
     /// As for [`Self::begin`].
@@ -225,7 +237,8 @@ impl SuperChunk {
 #[must_use = "a transaction is abandoned when it is dropped"]
 pub struct Transaction<'a> {
     schunk: &'a SuperChunk,
-    /// Tells it from the others of the super-chunk: another thread may have ended this one and begun the next.
+    /// Tells it from the others of the super-chunk: another thread may have ended this one and
+    /// begun the next.
     number: u64,
 }
 
@@ -244,7 +257,8 @@ impl Transaction<'_> {
     /// Applies the changes, all at once.
     ///
     /// # Errors
-    /// As for [`SuperChunk::commit`], but after an error the transaction is abandoned. [`Error::INVALID_PARAM`] if another thread has ended it.
+    /// As for [`SuperChunk::commit`], but after an error the transaction is abandoned.
+    /// [`Error::INVALID_PARAM`] if another thread has ended it.
     pub fn commit(self) -> Result<()> {
         let committed = self.end(Locked::Alone, State::commit_staged);
         if committed.is_ok() {
@@ -256,8 +270,9 @@ impl Transaction<'_> {
     /// Discards the changes.
     ///
     /// # Errors
-    /// As for [`SuperChunk::abandon`]. The transaction ends nevertheless: if an operation on the super-chunk is in the way, for example that
-    /// which called this callback, the changes are discarded before the next operation.
+    /// As for [`SuperChunk::abandon`]. The transaction ends nevertheless: if an operation on the
+    /// super-chunk is in the way, for example that which called this callback, the changes are
+    /// discarded before the next operation.
     pub fn abandon(self) -> Result<()> {
         let abandoned = self.give_up();
         std::mem::forget(self);
@@ -319,7 +334,8 @@ mod tests {
         },
     ];
 
-    /// What comes after that, and must find the super-chunk as it was before the transaction. Gives the number of chunks.
+    /// What comes after that, and must find the super-chunk as it was before the transaction. Gives
+    /// the number of chunks.
     type Next = fn(&SuperChunk) -> Result<usize>;
 
     const NEXT: [Next; 7] = [
@@ -345,8 +361,8 @@ mod tests {
         },
     ];
 
-    /// A callback cannot change the super-chunk for which it is called. A guard that it drops ends the transaction nevertheless, as nothing else
-    /// could end it.
+    /// A callback cannot change the super-chunk for which it is called. A guard that it drops ends
+    /// the transaction nevertheless, as nothing else could end it.
     #[test]
     fn a_transaction_that_ends_in_a_callback_does_not_stay_open() {
         for place in [Place::Memory, Place::Frame] {

@@ -1,5 +1,6 @@
-//! What C programs see of the chunks and the metalayers of a super-chunk: a window for each chunk that has a buffer of its own, and one for each
-//! metalayer, whose address does not change until the metalayer is removed.
+//! What C programs see of the chunks and the metalayers of a super-chunk: a window for each chunk
+//! that has a buffer of its own, and one for each metalayer, whose address does not change until
+//! the metalayer is removed.
 
 use super::state::State;
 use crate::schunk::host::{Changed, WindowCounts};
@@ -108,8 +109,9 @@ impl<W: Default> LayerWindows<W> {
         Ok(())
     }
 
-    /// Assigns a window to each metalayer, and calls `show` for it: first for all of fixed length, then for those of variable length. `show`
-    /// gets the kind, the index, the window, and the metalayer; and neither for each place behind the last one where there was one before.
+    /// Assigns a window to each metalayer, and calls `show` for it: first for all of fixed length,
+    /// then for those of variable length. `show` gets the kind, the index, the window, and the
+    /// metalayer; and neither for each place behind the last one where there was one before.
     pub fn update(
         &mut self,
         state: &State,
@@ -158,8 +160,8 @@ impl<W> Windows<W> {
                 // The metalayer that was here was deleted.
                 spare.push_within_capacity(shown.remove(at));
             } else if let Some(new) = spare.pop().or_else(|| shown.pop()) {
-                // If there is no spare window, the last one belongs to a removed metalayer, and is used again. `prepare` has reserved the
-                // capacity for this.
+                // If there is no spare window, the last one belongs to a removed metalayer, and is
+                // used again. `prepare` has reserved the capacity for this.
                 let _ = shown.insert(at.min(shown.len()), new);
             }
         }

@@ -1,4 +1,5 @@
-//! The C functions of arrays on slices. A slice that ends where the buffer does lets a sanitizer see every byte too far.
+//! The C functions of arrays on slices. A slice that ends where the buffer does lets a sanitizer
+//! see every byte too far.
 
 use super::numbers::Random;
 use blosc2::capi::b2nd::{context::*, convert::*, create::*, reshape::*, selection::*, slices::*};
@@ -238,7 +239,8 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// One of the frames with something in it that should not be, behind what the fuzz target reads first.
+/// One of the frames with something in it that should not be, behind what the fuzz target reads
+/// first.
 pub fn mutant(seeds: &[(&str, Vec<u8>)], number: u64) -> Vec<u8> {
     let mut random = Random(number);
     let (_, seed) = &seeds[number as usize % seeds.len()];
@@ -250,7 +252,8 @@ pub fn mutant(seeds: &[(&str, Vec<u8>)], number: u64) -> Vec<u8> {
     input
 }
 
-/// Puts numbers that should not be there into a frame: into its header and the 120 bytes at `often` more often than anywhere else.
+/// Puts numbers that should not be there into a frame: into its header and the 120 bytes at `often`
+/// more often than anywhere else.
 pub fn damage(frame: &mut [u8], often: usize, random: &mut Random) {
     for _ in 0..=random.below(3) {
         let at = match random.below(4) {

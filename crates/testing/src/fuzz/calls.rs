@@ -1,4 +1,5 @@
-//! The C functions on slices. A slice that ends where the buffer does lets a sanitizer see every byte too far.
+//! The C functions on slices. A slice that ends where the buffer does lets a sanitizer see every
+//! byte too far.
 
 use super::user;
 use blosc2::capi::context::*;
@@ -104,7 +105,8 @@ pub fn vlcompress(cparams: blosc2_cparams, blocks: &[Box<[u8]>], dest: &mut [u8]
     let ctx = Context::for_compression(cparams)?;
     let srcs: Vec<*const c_void> = blocks.iter().map(|block| block.as_ptr().cast()).collect();
     let sizes: Vec<i32> = blocks.iter().map(|block| c_len(block.len())).collect();
-    // SAFETY: the context is ours, the arrays have as many elements as there are blocks, the buffers these sizes.
+    // SAFETY: the context is ours, the arrays have as many elements as there are blocks, the
+    // buffers these sizes.
     Some(unsafe {
         blosc2_vlcompress_ctx(
             ctx.0,
@@ -172,7 +174,8 @@ pub fn vldecompress(
     let ctx = Context::for_decompression(how);
     let mut dests: Box<[*mut c_void]> = vec![null_mut(); maxblocks].into();
     let mut sizes: Box<[i32]> = vec![-1; maxblocks].into();
-    // SAFETY: the context is ours, the arrays have `maxblocks` elements, the source its size; the mask is only read.
+    // SAFETY: the context is ours, the arrays have `maxblocks` elements, the source its size; the
+    // mask is only read.
     let code = unsafe {
         if let Some(mask) = mask {
             let code = blosc2_set_maskout(ctx.0, mask.as_ptr().cast_mut(), c_len(mask.len()));

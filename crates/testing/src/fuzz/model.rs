@@ -70,7 +70,8 @@ impl Model {
         }
     }
 
-    /// The same array with `len` more items (or fewer) along an axis, from `at` on; those that come are zeros.
+    /// The same array with `len` more items (or fewer) along an axis, from `at` on; those that come
+    /// are zeros.
     pub fn stretched(&self, axis: usize, at: i64, len: i64) -> Model {
         let mut shape = self.shape.clone();
         shape[axis] += len;

@@ -1,5 +1,5 @@
-//! Data that a few bytes describe. An encoder searches long chains, samples streams, and cuts data into blocks for threads only where there is
-//! much data; an input of a fuzzer is short.
+//! Data that a few bytes describe. An encoder searches long chains, samples streams, and cuts data
+//! into blocks for threads only where there is much data; an input of a fuzzer is short.
 
 use super::numbers::{Input, Random};
 
@@ -86,7 +86,8 @@ fn step(input: &mut Input, data: &mut Vec<u8>) {
     }
 }
 
-/// Appends `len` bytes from `distance` before the end; they may overlap what is appended. Where nothing is so far before, zeros.
+/// Appends `len` bytes from `distance` before the end; they may overlap what is appended. Where
+/// nothing is so far before, zeros.
 fn copy(data: &mut Vec<u8>, distance: usize, len: usize) {
     for _ in 0..len {
         let at = data.len().checked_sub(distance.max(1));

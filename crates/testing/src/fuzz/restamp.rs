@@ -1,4 +1,5 @@
-//! Computes the checksums of damaged frames and chunks anew, so that the code behind the checks is fuzzed, too.
+//! Computes the checksums of damaged frames and chunks anew, so that the code behind the checks is
+//! fuzzed, too.
 
 use oxiblosc_chunk::add_checksums::seal;
 use oxiblosc_chunk::checksum::TableLayout;
@@ -29,7 +30,8 @@ pub fn index(frame: &[u8], contiguous: bool) -> Option<Range<usize>> {
     (start + cbytes <= frame.len()).then_some(start..start + cbytes)
 }
 
-/// Computes the checksums of header, index and trailer, if the frame has them. None if the sizes of these parts are impossible.
+/// Computes the checksums of header, index and trailer, if the frame has them. None if the sizes of
+/// these parts are impossible.
 pub fn frame(frame: &mut [u8], contiguous: bool) -> Option<()> {
     let len = frame.len();
     let header_len = be(frame, 0x0b, 4) as usize;
@@ -44,7 +46,8 @@ pub fn frame(frame: &mut [u8], contiguous: bool) -> Option<()> {
     Some(())
 }
 
-/// Computes the checksums of the chunks of a contiguous frame, from the first one up to one whose header is impossible.
+/// Computes the checksums of the chunks of a contiguous frame, from the first one up to one whose
+/// header is impossible.
 pub fn chunks(frame: &mut [u8], with_blocks: bool) {
     let mut rest = frame.get_mut(be(frame, 0x0b, 4) as usize..);
     while let Some(front) = rest {
@@ -57,8 +60,9 @@ pub fn chunks(frame: &mut [u8], with_blocks: bool) {
     }
 }
 
-/// Computes the checksums of a chunk: of its blocks, if they lie one behind the other and `with_blocks` says so, and then of its front. None
-/// if it has no checksums, or does not fit into `chunk`.
+/// Computes the checksums of a chunk: of its blocks, if they lie one behind the other and
+/// `with_blocks` says so, and then of its front. None if it has no checksums, or does not fit into
+/// `chunk`.
 pub fn chunk(chunk: &mut [u8], with_blocks: bool) -> Option<()> {
     let header = ChunkHeader::parse(chunk).ok()?;
     let layout = TableLayout::of(&header);

@@ -1,4 +1,5 @@
-//! Chunks to begin with: every codec, filter, kind of special value, header and way to cut the data.
+//! Chunks to begin with: every codec, filter, kind of special value, header and way to cut the
+//! data.
 
 use super::calls::{compress, vlcompress};
 use super::numbers::Random;
@@ -22,7 +23,8 @@ pub struct Seed {
     pub chunk: Vec<u8>,
 }
 
-/// Data that compress well but not too well: integers that climb, with noise in some, and a few runs.
+/// Data that compress well but not too well: integers that climb, with noise in some, and a few
+/// runs.
 pub fn data(len: usize, salt: u64) -> Box<[u8]> {
     let mut random = Random(salt);
     let mut value = random.bits() as u32;
@@ -211,7 +213,8 @@ fn special(add: &mut impl FnMut(String, Vec<u8>)) {
     for name in ["zeros", "nans", "uninit", "value"] {
         let mut dest = vec![0u8; MAX_OVERHEAD + value.len()];
         let (to, room) = (dest.as_mut_ptr().cast(), dest.len() as i32);
-        // SAFETY: the destination has the size given, the value that of an item; the parameters hold no pointers.
+        // SAFETY: the destination has the size given, the value that of an item; the parameters
+        // hold no pointers.
         let code = unsafe {
             match name {
                 "zeros" => blosc2_chunk_zeros(cparams, 4000, to, room),

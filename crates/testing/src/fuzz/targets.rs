@@ -1,4 +1,5 @@
-//! What each fuzz target does with an input. A function that returns found nothing; one that panics did.
+//! What each fuzz target does with an input. A function that returns found nothing; one that panics
+//! did.
 
 pub mod b2nd;
 pub mod compress;
@@ -35,14 +36,16 @@ use oxiblosc_chunk::header::{Blocks, ChunkHeader, MIN_HEADER_LENGTH, Special, of
 
 /// The largest data that an input is decompressed to; more would make runs slow.
 const LARGEST: usize = 1 << 20;
-/// The largest sizes that a header may claim where not the caller's buffer but the header decides about memory.
+/// The largest sizes that a header may claim where not the caller's buffer but the header decides
+/// about memory.
 const LARGEST_CLAIM: usize = 8 << 20;
 /// The most blocks for which there is more to do than to decompress them.
 const MANY_BLOCKS: usize = 4096;
 /// Bytes in front of the chunk in inputs of targets that read one.
 pub const OPTIONS: usize = 8;
 
-/// Option: sizes in the header are made to agree with the input, so that it is looked at for longer.
+/// Option: sizes in the header are made to agree with the input, so that it is looked at for
+/// longer.
 pub const REPAIR: u8 = 1;
 /// Option: a postfilter is there.
 pub const POSTFILTER: u8 = 2;

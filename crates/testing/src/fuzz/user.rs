@@ -1,5 +1,5 @@
-//! Functions that a program might register. They trust the library with the sizes of their buffers, as programs do, and
-//! touch all of them, so that a sanitizer sees a buffer that is too short.
+//! Functions that a program might register. They trust the library with the sizes of their buffers,
+//! as programs do, and touch all of them, so that a sanitizer sees a buffer that is too short.
 
 use blosc2::capi::registry::{blosc2_register_codec, blosc2_register_filter};
 use blosc2::capi::types::*;

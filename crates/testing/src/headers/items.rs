@@ -46,7 +46,8 @@ impl Declaration {
     }
 }
 
-/// The items of the headers in a folder, by name. `all` is a C text that includes them; files are made in `scratch`.
+/// The items of the headers in a folder, by name. `all` is a C text that includes them; files are
+/// made in `scratch`.
 pub fn of(include: &Path, all: &str, scratch: &Path) -> BTreeMap<String, Declaration> {
     let file = syn::parse_file(&bindings(include, all, scratch)).expect("bindgen writes Rust");
     let mut items = BTreeMap::new();
@@ -124,7 +125,8 @@ fn foreign(item: ForeignItem) -> (String, Declaration) {
                 parameters.join(", "),
                 text(&item.sig.output)
             );
-            // bindgen calls a function of the headers through one of its own, under a name with this ending.
+            // bindgen calls a function of the headers through one of its own, under a name with
+            // this ending.
             let is_inline = item
                 .attrs
                 .iter()
@@ -143,8 +145,8 @@ fn foreign(item: ForeignItem) -> (String, Declaration) {
     }
 }
 
-/// bindgen's assertions about a struct: `["Size of S"][size_of::<S>() - 8usize];`, as the struct, what is asserted, and
-/// the number.
+/// bindgen's assertions about a struct: `["Size of S"][size_of::<S>() - 8usize];`, as the struct,
+/// what is asserted, and the number.
 fn layout(block: &syn::Expr) -> Vec<(String, String, String)> {
     let syn::Expr::Block(block) = block else {
         panic!("not a block: {}", text(block))
@@ -179,7 +181,8 @@ fn layout(block: &syn::Expr) -> Vec<(String, String, String)> {
 /// What bindgen makes of the headers in a folder.
 fn bindings(include: &Path, all: &str, scratch: &Path) -> String {
     let include = include.to_str().expect("a path in UTF-8");
-    // libclang as PyPI ships it has no headers of its own: those of gcc serve, but for its vector types.
+    // libclang as PyPI ships it has no headers of its own: those of gcc serve, but for its vector
+    // types.
     let gcc = Command::new("gcc")
         .arg("-print-file-name=include")
         .output()

@@ -25,8 +25,8 @@ impl Macro {
     }
 }
 
-/// The macros that the headers in a folder define, all included by `text` after the compiler's option `option`. A
-/// file is made in `scratch`.
+/// The macros that the headers in a folder define, all included by `text` after the compiler's
+/// option `option`. A file is made in `scratch`.
 pub fn of(
     include: &Path,
     option: Option<&str>,

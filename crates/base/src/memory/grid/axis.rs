@@ -21,13 +21,15 @@ struct Even {
     block: usize,
     /// Number of blocks of a chunk.
     blocks: usize,
-    /// The first block that overlaps the range, and how many do. Blocks are numbered through all chunks.
+    /// The first block that overlaps the range, and how many do. Blocks are numbered through all
+    /// chunks.
     first: usize,
     count: usize,
 }
 
 impl Even {
-    /// The part of the range that lies in the `part`th of these blocks. Parts are disjoint and ascend, as blocks do.
+    /// The part of the range that lies in the `part`th of these blocks. Parts are disjoint and
+    /// ascend, as blocks do.
     fn part(&self, part: usize) -> Run {
         let (chunk, block) = (
             (self.first + part) / self.blocks,
@@ -83,8 +85,9 @@ fn are_all(runs: &[Run], len: usize) -> Result<bool> {
 }
 
 impl Axis {
-    /// The positions `range` of an array that is divided into chunks of `chunk` positions, and each chunk into blocks of `block`. The parts are the
-    /// blocks that overlap the range. The last block of a chunk may be shorter.
+    /// The positions `range` of an array that is divided into chunks of `chunk` positions, and each
+    /// chunk into blocks of `block`. The parts are the blocks that overlap the range. The last
+    /// block of a chunk may be shorter.
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] if any of these is empty, or larger than `isize::MAX`.
@@ -107,11 +110,12 @@ impl Axis {
         })))
     }
 
-    /// The positions of `runs`, which must contain every position from 0 on once, in any order. Part `i` begins with run `firsts[i]`; the last entry of
-    /// `firsts` is the number of runs.
+    /// The positions of `runs`, which must contain every position from 0 on once, in any order.
+    /// Part `i` begins with run `firsts[i]`; the last entry of `firsts` is the number of runs.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for other runs or parts, and for empty ones; [`Error::MEMORY_ALLOC`].
+    /// [`Error::INVALID_PARAM`] for other runs or parts, and for empty ones;
+    /// [`Error::MEMORY_ALLOC`].
     pub fn listed(runs: TryVec<Run>, firsts: TryVec<usize>) -> Result<Self> {
         let len = runs.iter().try_fold(0usize, |len, run| {
             let len = len.checked_add(run.len);

@@ -1,4 +1,5 @@
-//! Boxes of items as runs that are contiguous both in the source and in the destination, as few as possible.
+//! Boxes of items as runs that are contiguous both in the source and in the destination, as few as
+//! possible.
 
 use crate::error::Result;
 
@@ -28,10 +29,12 @@ pub struct StridedCopy {
 }
 
 impl StridedCopy {
-    /// `runs` has a run along each dimension; `inside` and `at` have the strides in the block and in the buffer. None if a run is empty.
+    /// `runs` has a run along each dimension; `inside` and `at` have the strides in the block and
+    /// in the buffer. None if a run is empty.
     ///
-    /// The offsets in the buffer do not depend on `inside`: there is one for each combination of a position from every run, the sum of these
-    /// positions times their strides. The safety of [`Grid`](super::Grid) rests on that.
+    /// The offsets in the buffer do not depend on `inside`: there is one for each combination of a
+    /// position from every run, the sum of these positions times their strides. The safety of
+    /// [`Grid`](super::Grid) rests on that.
     pub fn new(runs: &[Run], inside: &[usize], at: &[usize]) -> Option<Self> {
         let mut merged = Self {
             lens: [1; MAX_AXES + 1],
@@ -40,7 +43,8 @@ impl StridedCopy {
             count: 1,
             origin: Run::default(),
         };
-        // From the innermost dimension out: one whose items begin where those of the inner ones end, in both arrays, is merged with them.
+        // From the innermost dimension out: one whose items begin where those of the inner ones
+        // end, in both arrays, is merged with them.
         let mut top = MAX_AXES;
         for ((run, inside), at) in runs.iter().zip(inside).zip(at).rev() {
             merged.origin.inside += run.inside * inside;
@@ -79,7 +83,8 @@ impl StridedCopy {
         self.lens.iter().product()
     }
 
-    /// The offset of the first item in the block, and the distance from there to the end of the last one.
+    /// The offset of the first item in the block, and the distance from there to the end of the
+    /// last one.
     pub fn span(&self) -> (usize, usize) {
         let outer = MAX_AXES + 1 - self.count..MAX_AXES + 1;
         let last: usize = outer.map(|d| (self.lens[d] - 1) * self.inside[d]).sum();
@@ -93,7 +98,8 @@ impl StridedCopy {
         if self.count == 1 {
             return each(self.origin);
         }
-        // The dimension next to the innermost is a simple loop; the outer ones count like an odometer.
+        // The dimension next to the innermost is a simple loop; the outer ones count like an
+        // odometer.
         let row = MAX_AXES - 1;
         let mut at = [0usize; MAX_AXES];
         let mut start = self.origin;
@@ -170,7 +176,8 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The items at every combination of positions, one from each part, as one box. None if a part has several runs, or there are no items.
+/// The items at every combination of positions, one from each part, as one box. None if a part has
+/// several runs, or there are no items.
 #[inline]
 pub fn as_box(parts: &[Part], inside: &[usize], at: &[usize]) -> Option<StridedCopy> {
     if parts.iter().any(|part| part.many.is_some()) {
@@ -183,8 +190,9 @@ pub fn as_box(parts: &[Part], inside: &[usize], at: &[usize]) -> Option<StridedC
     StridedCopy::new(&runs[..parts.len()], inside, at)
 }
 
-/// Calls `each` for every run of the items at every combination of positions, one from each part (there is at least one), until it fails. The
-/// innermost strides are 1. What [`StridedCopy::new`] says of offsets in the buffer holds here, too.
+/// Calls `each` for every run of the items at every combination of positions, one from each part
+/// (there is at least one), until it fails. The innermost strides are 1. What [`StridedCopy::new`]
+/// says of offsets in the buffer holds here, too.
 pub fn walk(
     parts: &[Part],
     (inside, at): (&[usize], &[usize]),

@@ -37,8 +37,9 @@ unsafe extern "C" {
     fn _Unwind_DeleteException(exception: *mut Exception);
 }
 
-/// Decides for [`call`]: any exception is caught, by going on in [`landing`]. So is the end of a thread, which would go on through functions that drop
-/// values; the standard library ends the process at the first of them. The thread does not end then.
+/// Decides for [`call`]: any exception is caught, by going on in [`landing`]. So is the end of a
+/// thread, which would go on through functions that drop values; the standard library ends the
+/// process at the first of them. The thread does not end then.
 unsafe extern "C" fn personality(
     _version: c_int,
     actions: c_int,
@@ -56,8 +57,8 @@ unsafe extern "C" fn personality(
     if actions & SEARCH_PHASE != 0 {
         return HANDLER_FOUND;
     }
-    // SAFETY: the unwinder passes its context, and restores the stack of `call`, which `landing` expects. Register 0 is that of a
-    // function's result on both processors.
+    // SAFETY: the unwinder passes its context, and restores the stack of `call`, which `landing`
+    // expects. Register 0 is that of a function's result on both processors.
     unsafe {
         _Unwind_SetGR(context, 0, thrown as usize);
         _Unwind_SetIP(context, landing as *const () as usize);
@@ -127,7 +128,8 @@ unsafe extern "C-unwind" fn landing() {
     naked_asm!("ldp x29, x30, [sp], #16", "ret");
 }
 
-/// Ends the life of an exception that was caught. What ends a thread belongs to the C library, which takes a call of its cleanup for an error.
+/// Ends the life of an exception that was caught. What ends a thread belongs to the C library,
+/// which takes a call of its cleanup for an error.
 fn dispose(exception: *mut Exception) {
     if exception.addr() & ENDS_THREAD != 0 {
         return;

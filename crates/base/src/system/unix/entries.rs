@@ -16,12 +16,13 @@ mod system {
     #[repr(align(8))]
     struct Entries([u8; 4096]);
 
-    /// Calls `each` with the name of each entry of a directory. Nothing is allocated: what a failed operation leaves must be found
-    /// when there is no memory, too. An entry that `each` removes is not given again.
+    /// Calls `each` with the name of each entry of a directory. Nothing is allocated: what a failed
+    /// operation leaves must be found when there is no memory, too. An entry that `each` removes is
+    /// not given again.
     ///
     /// # Errors
-    /// [`Error::NOT_FOUND`] if it cannot be opened, [`Error::FAILURE`] if it cannot be read, [`Error::MEMORY_ALLOC`], and those of
-    /// `each`, which end it.
+    /// [`Error::NOT_FOUND`] if it cannot be opened, [`Error::FAILURE`] if it cannot be read,
+    /// [`Error::MEMORY_ALLOC`], and those of `each`, which end it.
     pub fn each_entry(path: &CStr, each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
         let directory = open(path, OpenFlags::DIRECTORY, NewFileAccess::All).map_err(|error| {
             match error.kind() {
@@ -37,7 +38,8 @@ mod system {
         mut directory: &File,
         mut each: impl FnMut(&CStr) -> Result<()>,
     ) -> Result<()> {
-        /// Where the length of an entry stands, and its name: `struct linux_dirent64`, as getdents64(2) describes it.
+        /// Where the length of an entry stands, and its name: `struct linux_dirent64`, as
+        /// getdents64(2) describes it.
         const LENGTH: usize = 16;
         const NAME: usize = 19;
         directory.rewind().or_error(Error::FAILURE)?;
@@ -83,8 +85,8 @@ mod system {
     /// Calls `each` with the name of each entry of a directory.
     ///
     /// # Errors
-    /// [`Error::NOT_FOUND`] if it cannot be opened, [`Error::FAILURE`] if it cannot be read, [`Error::MEMORY_ALLOC`], and those of
-    /// `each`, which end it.
+    /// [`Error::NOT_FOUND`] if it cannot be opened, [`Error::FAILURE`] if it cannot be read,
+    /// [`Error::MEMORY_ALLOC`], and those of `each`, which end it.
     pub fn each_entry(path: &CStr, each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
         // SAFETY: a C string.
         entries_of(unsafe { libc::opendir(path.as_ptr()) }, each)

@@ -15,7 +15,8 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-// The names that the standard library uses, too; elsewhere files are always as large as these allow.
+// The names that the standard library uses, too; elsewhere files are always as large as these
+// allow.
 #[cfg(not(target_os = "linux"))]
 use libc::{
     fstatat as fstatat64, lstat as lstat64, open as open64, openat as openat64, stat as stat64,
@@ -27,7 +28,8 @@ use libc::{fstatat64, lstat64, open64, openat64, stat64, stat64 as stat64_t};
 /// The most bytes of a path.
 pub const MAX_PATH: usize = libc::PATH_MAX as usize;
 
-/// How many parts one system call takes; the least that any system allows is far lower, that of Linux is this.
+/// How many parts one system call takes; the least that any system allows is far lower, that of
+/// Linux is this.
 const MAX_PARTS: usize = 1024;
 
 /// What a file is opened for.
@@ -49,8 +51,9 @@ impl OpenFlags {
     pub const STAT: Self = Self::READ;
     /// Reading and writing a file that is there.
     pub const READ_WRITE: Self = Self(libc::O_RDWR);
-    /// Changing a file that is there. Reading it does not set the time of the last access, where the system allows that: it would set a new one
-    /// after each change, which takes longer than reading.
+    /// Changing a file that is there. Reading it does not set the time of the last access, where
+    /// the system allows that: it would set a new one after each change, which takes longer than
+    /// reading.
     #[cfg(target_os = "linux")]
     pub const CHANGE: Self = Self(libc::O_RDWR | libc::O_NOATIME);
     #[cfg(not(target_os = "linux"))]
@@ -128,7 +131,8 @@ pub(super) fn done(rc: c_int) -> io::Result<()> {
 /// The lowest descriptor that is no standard stream's.
 pub(super) const FIRST: RawFd = 3;
 
-/// The same open file, not as one of the standard streams: where the program has closed these, it would read and write the file as one.
+/// The same open file, not as one of the standard streams: where the program has closed these, it
+/// would read and write the file as one.
 pub(super) fn not_standard(file: OwnedFd) -> io::Result<OwnedFd> {
     if file.as_raw_fd() >= FIRST {
         return Ok(file);
@@ -142,7 +146,8 @@ pub(super) fn not_standard(file: OwnedFd) -> io::Result<OwnedFd> {
     }
 }
 
-/// Opens a file, which child processes that run another program do not inherit. Opening a pipe does not wait for a writer.
+/// Opens a file, which child processes that run another program do not inherit. Opening a pipe does
+/// not wait for a writer.
 pub fn open(path: &CStr, how: OpenFlags, access: NewFileAccess) -> io::Result<File> {
     // SAFETY: a C string.
     open_by(how, access, |flags, mode| unsafe {
@@ -253,7 +258,8 @@ pub fn remove_dir(path: &CStr) -> io::Result<()> {
     done(unsafe { libc::rmdir(path.as_ptr()) })
 }
 
-/// Returns once all that was written to the file system of an open file would survive a loss of power.
+/// Returns once all that was written to the file system of an open file would survive a loss of
+/// power.
 #[cfg(target_os = "linux")]
 pub fn sync_file_system(of: &File) -> io::Result<()> {
     loop {
@@ -297,8 +303,8 @@ pub fn rename_new(from: &CStr, to: &CStr) -> io::Result<()> {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {}
         done => return done,
     }
-    // The file system cannot do that in one step. A second name is refused where there is one; a directory, which can have no second name, is renamed
-    // over an empty one at the most.
+    // The file system cannot do that in one step. A second name is refused where there is one; a
+    // directory, which can have no second name, is renamed over an empty one at the most.
     match stat(from, false)?.is_dir() {
         true if stat(to, false).is_ok() => Err(ErrorKind::AlreadyExists.into()),
         true => rename(from, to),
@@ -416,8 +422,8 @@ pub fn write_parts_at(
     let at = libc::off_t::try_from(pos).map_err(|_| ErrorKind::InvalidInput)?;
     let parts = &parts[..parts.len().min(MAX_PARTS)];
     let len = parts.iter().map(|part| part.len()).sum();
-    // SAFETY: an `IoSlice` has the layout of an `iovec`, as its documentation promises, and each of these borrows
-    // bytes that outlive the call; the descriptor is open.
+    // SAFETY: an `IoSlice` has the layout of an `iovec`, as its documentation promises, and each of
+    // these borrows bytes that outlive the call; the descriptor is open.
     let written = limit.quietly(pos, len, || unsafe {
         let count = parts.len() as c_int;
         libc::pwritev(file.as_raw_fd(), parts.as_ptr().cast(), count, at)
@@ -456,8 +462,9 @@ pub fn rights(file: &File) -> io::Result<Rights> {
     file.metadata().map(Rights)
 }
 
-/// Gives a new file owner, group, mode and access control list (`acl`) of an old one. Where something cannot be given, no other user
-/// gets more rights than before: not those of another owner's program, nor of another group, nor where the list took them away.
+/// Gives a new file owner, group, mode and access control list (`acl`) of an old one. Where
+/// something cannot be given, no other user gets more rights than before: not those of another
+/// owner's program, nor of another group, nor where the list took them away.
 pub fn give_rights(file: &File, Rights(old): &Rights, acl: Option<&mut [u8]>) -> io::Result<()> {
     let new = file.metadata()?;
     let group = new.gid() == old.gid() || fchown(file, None, Some(old.gid())).is_ok();
@@ -473,9 +480,10 @@ pub fn give_rights(file: &File, Rights(old): &Rights, acl: Option<&mut [u8]>) ->
     file.set_permissions(Permissions::from_mode(give_acl(file, acl, mode)))
 }
 
-/// Gives a file an access control list that goes with `mode`, or without one takes away that which its directory gave it. Gives the mode
-/// that the file may have: where this fails, the owner's rights alone. For the group's bits in the mode of a file with a list are the
-/// list's mask, and no right of the group.
+/// Gives a file an access control list that goes with `mode`, or without one takes away that which
+/// its directory gave it. Gives the mode that the file may have: where this fails, the owner's
+/// rights alone. For the group's bits in the mode of a file with a list are the list's mask, and no
+/// right of the group.
 pub fn give_acl(file: &File, acl: Option<&mut [u8]>, mode: u32) -> u32 {
     let given = match acl {
         None => remove_acl(file),
@@ -524,7 +532,8 @@ pub fn drive(_path: &[u8]) -> usize {
     0
 }
 
-/// The bytes of a path of the standard library, as this crate takes them; none where it cannot be told so.
+/// The bytes of a path of the standard library, as this crate takes them; none where it cannot be
+/// told so.
 pub fn path_bytes(path: &std::path::Path) -> Option<&[u8]> {
     use std::os::unix::ffi::OsStrExt;
     Some(path.as_os_str().as_bytes())

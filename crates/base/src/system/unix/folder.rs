@@ -1,5 +1,6 @@
-//! A directory that is looked up once. What is done in it goes by its descriptor, so that it is done there even if another user renames
-//! the directory, or puts a link in its place, between any two calls.
+//! A directory that is looked up once. What is done in it goes by its descriptor, so that it is
+//! done there even if another user renames the directory, or puts a link in its place, between any
+//! two calls.
 
 use super::entries::each_entry_of;
 use super::files::{NewFileAccess, OpenFlags, Stat, done, open, open_in, stat_in};
@@ -9,7 +10,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// An open directory. Names in it are those of its entries, without a separator; links are not followed.
+/// An open directory. Names in it are those of its entries, without a separator; links are not
+/// followed.
 #[derive(Debug)]
 pub struct Folder(File);
 
@@ -128,7 +130,8 @@ impl Folder {
         self.0.sync_all()
     }
 
-    /// The directory as an open file, of which locks, rights and identity can be asked. Its lock is that of this value.
+    /// The directory as an open file, of which locks, rights and identity can be asked. Its lock is
+    /// that of this value.
     pub fn opened(&self) -> io::Result<File> {
         self.0.try_clone()
     }

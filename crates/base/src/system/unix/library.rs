@@ -5,15 +5,18 @@ use std::ffi::{CStr, c_void};
 /// What stands before and behind the name of a plugin in the name of its library.
 pub const PLUGIN: (&str, &str) = ("libblosc2_", ".so");
 
-/// Opens a library by name or path; null where there is none. It runs what the library does when it is loaded.
+/// Opens a library by name or path; null where there is none. It runs what the library does when it
+/// is loaded.
 pub fn open(path: &CStr) -> *mut c_void {
-    // SAFETY: a C string. What its initialisers do is the library's own affair; it is asked for by name.
+    // SAFETY: a C string. What its initialisers do is the library's own affair; it is asked for by
+    // name.
     unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) }
 }
 
 /// Tells why [`open`] has just failed on this thread, if that is known.
 pub fn explain(tell: impl FnOnce(&CStr)) {
-    // SAFETY: a message, if there is one, is a C string of the loader's, valid until its next one on this thread.
+    // SAFETY: a message, if there is one, is a C string of the loader's, valid until its next one
+    // on this thread.
     let message = unsafe {
         let message = libc::dlerror();
         (!message.is_null()).then(|| CStr::from_ptr(message))
@@ -41,8 +44,8 @@ pub unsafe fn close(library: *mut c_void) {
     unsafe { libc::dlclose(library) };
 }
 
-/// Makes the functions of the library that an address is in known to all libraries: a program may have opened it for itself
-/// alone.
+/// Makes the functions of the library that an address is in known to all libraries: a program may
+/// have opened it for itself alone.
 #[allow(
     clippy::not_unsafe_ptr_arg_deref,
     reason = "the address is looked up, not read"

@@ -36,7 +36,8 @@ pub fn unlock(file: &File) -> io::Result<()> {
     file.unlock()
 }
 
-/// Asks for a lock that belongs to the open file, on `len` bytes from `at` on (0: all that follow), or for what stands in its way.
+/// Asks for a lock that belongs to the open file, on `len` bytes from `at` on (0: all that follow),
+/// or for what stands in its way.
 #[cfg(target_os = "linux")]
 fn call(file: &File, command: i32, kind: i32, (at, len): (i64, i64)) -> io::Result<libc::flock> {
     use std::os::fd::AsRawFd;

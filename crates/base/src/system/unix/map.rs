@@ -1,4 +1,5 @@
-//! The address space of a map: how it is laid out, grown and cut. Everything unsafe about maps is here and in `region`.
+//! The address space of a map: how it is laid out, grown and cut. Everything unsafe about maps is
+//! here and in `region`.
 
 use crate::error::{Error, Result};
 pub use crate::system::map_mode::MapMode;
@@ -31,15 +32,16 @@ pub struct Region {
     pub mapped: usize,
     /// Bytes of the file, or of what it looks like from here.
     pub size: usize,
-    /// Only for [`MapMode::Copy`]: the bytes before this one come from the file, those behind it never did. A multiple
-    /// of the page size.
+    /// Only for [`MapMode::Copy`]: the bytes before this one come from the file, those behind it
+    /// never did. A multiple of the page size.
     split: usize,
-    /// Only for [`MapMode::Copy`]: as many bytes at the front must be in the file when they are touched.
+    /// Only for [`MapMode::Copy`]: as many bytes at the front must be in the file when they are
+    /// touched.
     backed: usize,
 }
 
-// SAFETY: a region owns the address space that it points to, which belongs to no thread; what is done to it through a
-// shared reference only reads.
+// SAFETY: a region owns the address space that it points to, which belongs to no thread; what is
+// done to it through a shared reference only reads.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -47,7 +49,8 @@ unsafe impl Sync for Region {}
 impl Drop for Region {
     fn drop(&mut self) {
         if self.mapped > 0 {
-            // SAFETY: the region is mapped with this length and owned by this value alone, which ends here.
+            // SAFETY: the region is mapped with this length and owned by this value alone, which
+            // ends here.
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped) };
         }
     }
@@ -66,7 +69,8 @@ pub fn whole_pages(size: usize) -> Result<usize> {
         .ok_or(Error::MEMORY_ALLOC)
 }
 
-/// Maps `len` bytes at an address of the system's choice: of the file, or of zeros where there is none.
+/// Maps `len` bytes at an address of the system's choice: of the file, or of zeros where there is
+/// none.
 fn map(len: usize, protection: i32, flags: i32, file: Option<&File>) -> Result<NonNull<u8>> {
     let fd = file.map_or(-1, AsRawFd::as_raw_fd);
     // SAFETY: without MAP_FIXED the call touches no mapping that exists.
@@ -92,8 +96,8 @@ impl Region {
         })
     }
 
-    /// A copy in memory, made page by page as it is written to, of a file of `size` bytes, with `mapped` bytes of
-    /// address space.
+    /// A copy in memory, made page by page as it is written to, of a file of `size` bytes, with
+    /// `mapped` bytes of address space.
     pub fn copy(file: &File, mapped: usize, size: usize) -> Result<Self> {
         let mapped = whole_pages(mapped)?;
         let mut region = Self {
@@ -107,7 +111,8 @@ impl Region {
         Ok(region)
     }
 
-    /// Where in the region `len` bytes at `pos` begin. (The file may be longer than what is mapped of it.)
+    /// Where in the region `len` bytes at `pos` begin. (The file may be longer than what is mapped
+    /// of it.)
     pub fn find(&self, pos: u64, len: usize) -> Result<usize> {
         let pos = usize::try_from(pos).map_err(|_| Error::FILE_READ)?;
         match pos.checked_add(len) {
@@ -116,8 +121,9 @@ impl Region {
         }
     }
 
-    /// Only for [`MapMode::Copy`]: how many bytes the file must have for those from `from` to `end` to be touched. The
-    /// last page that comes from the file needs all of it, wherever in that page they lie.
+    /// Only for [`MapMode::Copy`]: how many bytes the file must have for those from `from` to `end`
+    /// to be touched. The last page that comes from the file needs all of it, wherever in that page
+    /// they lie.
     pub fn needed(&self, from: usize, end: usize) -> usize {
         if from < self.split && from < end {
             self.backed.min(end)
@@ -130,8 +136,8 @@ impl Region {
     fn lay_over(&mut self, file: &File) -> Result<()> {
         let split = whole_pages(self.size)?;
         if split > 0 {
-            // SAFETY: the range is the front of this region, which has at least `split` bytes, being whole pages that
-            // hold `size`; it is not in use yet.
+            // SAFETY: the range is the front of this region, which has at least `split` bytes,
+            // being whole pages that hold `size`; it is not in use yet.
             let laid = unsafe {
                 libc::mmap(
                     self.base.as_ptr().cast(),
@@ -160,7 +166,8 @@ impl Region {
     /// To be called before the file is cut: some systems cut no file that is mapped.
     pub fn release(&mut self) {}
 
-    /// To be called when the file has another size than before. Here, a map may be longer than its file.
+    /// To be called when the file has another size than before. Here, a map may be longer than its
+    /// file.
     pub fn follow(&mut self, _kind: MapMode, _file: &File) {}
 
     /// Moves what is in memory alone to a larger region; on failure all stays as it is.
@@ -172,7 +179,8 @@ impl Region {
             ..*self
         };
         let own = self.size.saturating_sub(self.split);
-        // SAFETY: both regions have `size` bytes and do not overlap, and behind `split` no byte depends on the file.
+        // SAFETY: both regions have `size` bytes and do not overlap, and behind `split` no byte
+        // depends on the file.
         unsafe {
             fresh
                 .at(self.split)
@@ -188,8 +196,9 @@ impl Region {
     /// Takes over the part of `old` that came from the file, with what was changed in it.
     #[cfg(target_os = "linux")]
     fn take_front(&mut self, old: &mut Self) -> Result<()> {
-        // SAFETY: the source is the front of `old`, mapped in one piece by `lay_over` or what `cut_copy` left of it; the
-        // target is the front of this region, which is longer; both are ours alone.
+        // SAFETY: the source is the front of `old`, mapped in one piece by `lay_over` or what
+        // `cut_copy` left of it; the target is the front of this region, which is longer; both are
+        // ours alone.
         let moved = unsafe {
             libc::mremap(
                 old.base.as_ptr().cast(),
@@ -212,7 +221,8 @@ impl Region {
     /// Takes over the part of `old` that came from the file, with what was changed in it.
     #[cfg(not(target_os = "linux"))]
     fn take_front(&mut self, old: &mut Self) -> Result<()> {
-        // SAFETY: both regions have `split` bytes and do not overlap; the caller knows the file to be there.
+        // SAFETY: both regions have `split` bytes and do not overlap; the caller knows the file to
+        // be there.
         unsafe {
             self.base
                 .as_ptr()

@@ -17,8 +17,8 @@ pub fn is_absolute(path: &[u8]) -> bool {
     path.first() == Some(&b'/')
 }
 
-/// The result of `read` for the value of an environment variable; none if it is not set. For a program that has more rights than its user,
-/// none is: the user has made them.
+/// The result of `read` for the value of an environment variable; none if it is not set. For a
+/// program that has more rights than its user, none is: the user has made them.
 ///
 /// As with every use of `getenv`, the program must not change the environment at the same time.
 pub fn environment<T>(name: &CStr, read: impl FnOnce(&CStr) -> T) -> Option<T> {
@@ -31,22 +31,25 @@ pub fn environment<T>(name: &CStr, read: impl FnOnce(&CStr) -> T) -> Option<T> {
     if has_more_rights {
         return None;
     }
-    // SAFETY: the name is a C string. The value is null or one, and is used before this function returns.
+    // SAFETY: the name is a C string. The value is null or one, and is used before this function
+    // returns.
     unsafe {
         let value = libc::getenv(name.as_ptr());
         (!value.is_null()).then(|| read(CStr::from_ptr(value)))
     }
 }
 
-/// From now on calls `in_child` in the child of each fork, before `fork` returns there. False if the C library refuses (no memory).
+/// From now on calls `in_child` in the child of each fork, before `fork` returns there. False if
+/// the C library refuses (no memory).
 pub fn on_fork(in_child: extern "C" fn()) -> bool {
-    // SAFETY: the pointer is valid as long as the library is loaded, and the C library drops the handlers of a library that it
-    // unloads.
+    // SAFETY: the pointer is valid as long as the library is loaded, and the C library drops the
+    // handlers of a library that it unloads.
     unsafe { libc::pthread_atfork(None, None, Some(in_child)) == 0 }
 }
 
-/// What a program writes to its output, until a time, as much as there is room for; how many bytes that was. None if it cannot be
-/// started or its output does not end in time. A program that goes on after that is killed.
+/// What a program writes to its output, until a time, as much as there is room for; how many bytes
+/// that was. None if it cannot be started or its output does not end in time. A program that goes
+/// on after that is killed.
 pub fn output(
     program: &CStr,
     arguments: &[&CStr; 3],
@@ -61,7 +64,8 @@ pub fn output(
     drop(input);
     let len = read_until(output.as_raw_fd(), room, until);
     if len.is_none() || !ends_until(child, until) {
-        // SAFETY: the group of this process's own child, which was not waited for. It has what the program itself started, too.
+        // SAFETY: the group of this process's own child, which was not waited for. It has what the
+        // program itself started, too.
         unsafe { libc::kill(-child, libc::SIGKILL) };
         // SAFETY: this process's own child, which was killed, so it ends.
         while unsafe { libc::waitpid(child, null_mut(), 0) } < 0 && interrupted() {}
@@ -69,7 +73,8 @@ pub fn output(
     len
 }
 
-/// Waits for a child that has closed its output. Returns whether it ended in time, or somebody else has waited for it.
+/// Waits for a child that has closed its output. Returns whether it ended in time, or somebody else
+/// has waited for it.
 fn ends_until(child: libc::pid_t, until: Instant) -> bool {
     loop {
         // SAFETY: this process's own child.
@@ -96,8 +101,9 @@ fn spawn(program: &CStr, arguments: &[&CStr; 3], output: c_int) -> Option<libc::
     let [one, two, three] = arguments.map(|text| text.as_ptr().cast_mut());
     let arguments = [program.as_ptr().cast_mut(), one, two, three, null_mut()];
     let mut child = 0;
-    // SAFETY: both structures are initialised before they are used and destroyed once; strings and the environment live
-    // across the call. What fails while they are filled in makes the spawn fail, or leave an output as it is.
+    // SAFETY: both structures are initialised before they are used and destroyed once; strings and
+    // the environment live across the call. What fails while they are filled in makes the spawn
+    // fail, or leave an output as it is.
     let rc = unsafe {
         let mut files = std::mem::zeroed();
         let mut attributes = std::mem::zeroed();
@@ -128,7 +134,8 @@ fn spawn(program: &CStr, arguments: &[&CStr; 3], output: c_int) -> Option<libc::
     (rc == 0).then_some(child)
 }
 
-/// Reads to the end of a pipe, as much as there is place for; how much that was. None if the end did not come in time.
+/// Reads to the end of a pipe, as much as there is place for; how much that was. None if the end
+/// did not come in time.
 fn read_until(pipe: c_int, buffer: &mut [u8], until: Instant) -> Option<usize> {
     let mut len = 0;
     while len < buffer.len() {

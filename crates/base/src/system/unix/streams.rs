@@ -9,7 +9,8 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd};
 
-/// Opens a file in a mode of `fopen`, null where that fails. A child that runs another program does not inherit it.
+/// Opens a file in a mode of `fopen`, null where that fails. A child that runs another program does
+/// not inherit it.
 ///
 /// # Safety
 /// `path` is a C string.
@@ -22,8 +23,8 @@ pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
     }
     room[..mode.len()].copy_from_slice(mode);
     room[mode.len()..][..closed.len()].copy_from_slice(closed);
-    // SAFETY: two C strings: `path` by `# Safety`, and the mode, behind which all is 0. A stream is open; of one that would be a
-    // standard stream, the file goes on as another.
+    // SAFETY: two C strings: `path` by `# Safety`, and the mode, behind which all is 0. A stream is
+    // open; of one that would be a standard stream, the file goes on as another.
     unsafe {
         let stream = libc::fopen(path, room.as_ptr().cast());
         if stream.is_null() || libc::fileno(stream) >= files::FIRST {
@@ -35,7 +36,8 @@ pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
     }
 }
 
-/// A stream for a descriptor, which becomes its own, or is closed. Null for an invalid one, and where there is no memory.
+/// A stream for a descriptor, which becomes its own, or is closed. Null for an invalid one, and
+/// where there is no memory.
 ///
 /// # Safety
 /// The descriptor is invalid, or open and no other's. `mode` is a C string.
@@ -69,8 +71,9 @@ pub fn descriptor(file: &File, _stream: *mut FILE) -> c_int {
     file.as_raw_fd()
 }
 
-/// Closes a stream whose file has this device and inode. If it has others, the program has closed the descriptor, whose number is another
-/// file's: then the stream is left as it is, and its memory with it. False if closing fails.
+/// Closes a stream whose file has this device and inode. If it has others, the program has closed
+/// the descriptor, whose number is another file's: then the stream is left as it is, and its memory
+/// with it. False if closing fails.
 ///
 /// # Safety
 /// The stream is open, and is not used after this.

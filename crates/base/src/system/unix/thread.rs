@@ -1,5 +1,5 @@
-//! Threads by calls of pthreads, and values of theirs. The standard library's threads allocate memory, and abort the process if
-//! there is none.
+//! Threads by calls of pthreads, and values of theirs. The standard library's threads allocate
+//! memory, and abort the process if there is none.
 
 use crate::error::{Error, Result};
 use std::ffi::{CStr, c_int, c_void};
@@ -16,7 +16,8 @@ pub trait Work: Send + 'static {
 /// A thread that was started. If this is dropped, the thread is detached.
 pub struct Thread(Option<libc::pthread_t>);
 
-// SAFETY: a `pthread_t` identifies a thread and may be used by any thread, even where it is a pointer.
+// SAFETY: a `pthread_t` identifies a thread and may be used by any thread, even where it is a
+// pointer.
 unsafe impl Send for Thread {}
 
 impl Thread {
@@ -28,8 +29,8 @@ impl Thread {
         let work = Box::into_raw(work);
         let mut thread = MaybeUninit::uninit();
         let mut attributes = MaybeUninit::uninit();
-        // SAFETY: the attributes are initialised before they are used, and destroyed afterwards. The new thread gets the pointer
-        // of the box and becomes its only owner.
+        // SAFETY: the attributes are initialised before they are used, and destroyed afterwards.
+        // The new thread gets the pointer of the box and becomes its only owner.
         let refused = unsafe {
             if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
                 drop(Box::from_raw(work));
@@ -57,7 +58,8 @@ impl Thread {
 
     /// Whether this is the calling thread.
     pub fn is_this(&self) -> bool {
-        // SAFETY: neither thread has been joined or detached: `join` and `drop` take it out of here.
+        // SAFETY: neither thread has been joined or detached: `join` and `drop` take it out of
+        // here.
         self.0
             .is_some_and(|thread| unsafe { libc::pthread_equal(thread, libc::pthread_self()) } != 0)
     }
@@ -111,9 +113,10 @@ pub fn processors() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1)
 }
 
-/// Blocks signals on the current thread while it lives. Threads that are started meanwhile inherit the mask for good, so that the
-/// host's signal handlers run on the host's own threads only. Signals by which the processor reports a fault of the running thread
-/// stay unblocked, since a blocked one would kill the process even if the host has a handler.
+/// Blocks signals on the current thread while it lives. Threads that are started meanwhile inherit
+/// the mask for good, so that the host's signal handlers run on the host's own threads only.
+/// Signals by which the processor reports a fault of the running thread stay unblocked, since a
+/// blocked one would kill the process even if the host has a handler.
 pub struct SignalsBlocked {
     before: libc::sigset_t,
     /// It belongs to the thread that made it.
@@ -129,8 +132,8 @@ impl SignalsBlocked {
     pub fn new() -> Self {
         let mut block = MaybeUninit::uninit();
         let mut before = MaybeUninit::uninit();
-        // SAFETY: `sigfillset` initialises `block` before the other calls use it. `pthread_sigmask` cannot fail with valid
-        // arguments, and initialises `before`.
+        // SAFETY: `sigfillset` initialises `block` before the other calls use it. `pthread_sigmask`
+        // cannot fail with valid arguments, and initialises `before`.
         let before = unsafe {
             libc::sigfillset(block.as_mut_ptr());
             for fault in [
@@ -160,13 +163,14 @@ impl Drop for SignalsBlocked {
     }
 }
 
-/// Makes a call that writes, and takes back the signals that the system sends for such calls, of which the call returns an error as well: those for a
-/// pipe that nothing reads, and for a file that is longer than the process may write.
+/// Makes a call that writes, and takes back the signals that the system sends for such calls, of
+/// which the call returns an error as well: those for a pipe that nothing reads, and for a file
+/// that is longer than the process may write.
 pub fn without_signals<T>(call: impl FnOnce() -> T) -> T {
     const SENT: [c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
     let (mut block, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: a set is initialised before it is used, and calls that get valid sets and signals cannot fail. A signal that is
-    // waited for is pending, and blocked on this thread.
+    // SAFETY: a set is initialised before it is used, and calls that get valid sets and signals
+    // cannot fail. A signal that is waited for is pending, and blocked on this thread.
     unsafe {
         let pending = || {
             let mut set = MaybeUninit::uninit();
@@ -198,8 +202,9 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
 }
 
-/// The calling thread is not cancelled while this lives: a cancellation stays pending. It would unwind the stack without giving back what the
-/// library has locked, which ends the process at the first function that drops a value.
+/// The calling thread is not cancelled while this lives: a cancellation stays pending. It would
+/// unwind the stack without giving back what the library has locked, which ends the process at the
+/// first function that drops a value.
 pub struct NotCancelled {
     #[cfg(not(target_os = "android"))]
     before: c_int,
@@ -241,7 +246,8 @@ impl Drop for NotCancelled {
     }
 }
 
-/// Frees a value when its thread ends. This is the system's function itself: a thread may outlive this library.
+/// Frees a value when its thread ends. This is the system's function itself: a thread may outlive
+/// this library.
 #[cfg(not(miri))]
 const FREE: unsafe extern "C" fn(*mut c_void) = libc::free;
 
@@ -255,7 +261,8 @@ const FREE: unsafe extern "C" fn(*mut c_void) = {
     free
 };
 
-/// A pointer that each thread has of its own, null at first. When a thread ends, what its pointer leads to is freed.
+/// A pointer that each thread has of its own, null at first. When a thread ends, what its pointer
+/// leads to is freed.
 pub struct Key {
     /// Not asked for yet, none, or the system's number and [`Self::FIRST`].
     state: AtomicU64,
@@ -266,14 +273,16 @@ pub struct Key {
 /// The key that was made last.
 static MADE: AtomicPtr<Key> = AtomicPtr::new(null_mut());
 
-/// Gives back all keys when the library is unloaded, or the process ends, and what the calling thread has under them.
+/// Gives back all keys when the library is unloaded, or the process ends, and what the calling
+/// thread has under them.
 extern "C" fn give_back() {
     let mut made = MADE.load(Ordering::Acquire);
     // SAFETY: the keys in the list are statics.
     while let Some(key) = unsafe { made.as_ref() } {
         made = key.next.load(Ordering::Relaxed);
         if let Some(key) = Key::number(key.state.swap(Key::NONE, Ordering::AcqRel)) {
-            // SAFETY: as `set` was promised, the pointer is null or from `malloc`, and no call of the library is going on in this thread.
+            // SAFETY: as `set` was promised, the pointer is null or from `malloc`, and no call of
+            // the library is going on in this thread.
             unsafe {
                 libc::free(libc::pthread_getspecific(key));
                 libc::pthread_key_delete(key);
@@ -336,7 +345,8 @@ impl Key {
                     }
                 }
                 if before.is_null() {
-                    // SAFETY: the function may be called at any time. Where the C library has no memory for it, the keys stay.
+                    // SAFETY: the function may be called at any time. Where the C library has no
+                    // memory for it, the keys stay.
                     unsafe { libc::atexit(give_back) };
                 }
             }
@@ -361,7 +371,8 @@ impl Key {
     /// Sets the pointer of this thread; whether that could be done.
     ///
     /// # Safety
-    /// The pointer is null, or came from `malloc`, and nothing frees what it leads to as long as it is set.
+    /// The pointer is null, or came from `malloc`, and nothing frees what it leads to as long as it
+    /// is set.
     pub unsafe fn set(&'static self, pointer: *mut c_void) -> bool {
         // SAFETY: a key of this process, and a pointer that `FREE` takes.
         self.made()

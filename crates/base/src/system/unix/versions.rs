@@ -22,8 +22,8 @@ pub fn identity_if_named(file: &File) -> Option<(u64, u64)> {
     (there.nlink() > 0).then(|| (there.dev(), there.ino()))
 }
 
-/// Whether a descriptor still leads to the file with this device and inode, as far as that is known: the program may have closed it, and its
-/// number may be another file's.
+/// Whether a descriptor still leads to the file with this device and inode, as far as that is
+/// known: the program may have closed it, and its number may be another file's.
 pub fn is_open(file: &File, known: (u64, u64)) -> bool {
     match identity(file) {
         Ok(identity) => identity == known,
@@ -53,8 +53,8 @@ mod system {
         Some(identity_in(&there))
     }
 
-    /// No times: some systems note that a program saw the time of the last change, so that the next write has to set a new time, which
-    /// takes longer than the write.
+    /// No times: some systems note that a program saw the time of the last change, so that the next
+    /// write has to set a new time, which takes longer than the write.
     const VERSION: u32 = libc::STATX_INO | libc::STATX_SIZE;
 
     /// The version of the file that the path names.

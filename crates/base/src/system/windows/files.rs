@@ -1,4 +1,5 @@
-//! The system's calls on paths and open files. Files are opened so that others can read, write, rename and remove them.
+//! The system's calls on paths and open files. Files are opened so that others can read, write,
+//! rename and remove them.
 
 use super::wide::{WideString, to_utf8};
 use crate::error::{Error, Result};
@@ -205,14 +206,16 @@ pub fn identity(file: &File) -> io::Result<(u64, u64)> {
     information(file).map(|there| there.identity)
 }
 
-/// When a file was last written to. It is not asked for here: the system notes it when a file is closed, and not with each write.
+/// When a file was last written to. It is not asked for here: the system notes it when a file is
+/// closed, and not with each write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Written;
 
 /// Device and inode of a file, and how many bytes it has, if that is known.
 pub type FileVersion = ((u64, u64), Option<u64>);
 
-/// The volume of the file that a path names, and the number that the file has there; no more is known.
+/// The volume of the file that a path names, and the number that the file has there; no more is
+/// known.
 pub fn version_of(path: &CStr) -> Option<FileVersion> {
     identity_of(path).map(|identity| (identity, None))
 }
@@ -232,7 +235,8 @@ pub fn written(_file: &File) -> Option<Written> {
     None
 }
 
-/// The volume of an open file that has a name still, and its number there: else it is gone once it is closed.
+/// The volume of an open file that has a name still, and its number there: else it is gone once it
+/// is closed.
 pub fn identity_if_named(file: &File) -> Option<(u64, u64)> {
     let mut there = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: an open handle, and room for what the call fills in.
@@ -277,8 +281,8 @@ pub fn make_dir(path: &CStr) -> io::Result<()> {
     done(unsafe { CreateDirectoryW(WideString::path(path)?.as_ptr(), null()) })
 }
 
-/// Renames a file or a directory, and returns once that would survive a loss of power. A file that has the new name is replaced, also
-/// while others have it open, where the file system can do that.
+/// Renames a file or a directory, and returns once that would survive a loss of power. A file that
+/// has the new name is replaced, also while others have it open, where the file system can do that.
 pub fn rename(from: &CStr, to: &CStr) -> io::Result<()> {
     let (from, to) = (WideString::path(from)?, WideString::path(to)?);
     if replace(&from, &to).is_ok() {
@@ -319,8 +323,8 @@ fn replace(from: &WideString, to: &WideString) -> io::Result<()> {
     renaming.head.Anonymous.Flags = REPLACE_IF_EXISTS | POSIX_SEMANTICS;
     renaming.head.FileNameLength = size_of_val(units) as u32;
     let name = (&raw mut renaming).cast::<u8>();
-    // SAFETY: the name begins in the head and goes on behind it, where there is room for all of it, as was just checked; the
-    // handle is open.
+    // SAFETY: the name begins in the head and goes on behind it, where there is room for all of it,
+    // as was just checked; the handle is open.
     done(unsafe {
         let name = name
             .add(offset_of!(FILE_RENAME_INFO, FileName))
@@ -378,8 +382,8 @@ pub fn read_link(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
 /// Calls `each` with the name of each entry of a directory.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`] if it cannot be opened, [`Error::FAILURE`] if it cannot be read, [`Error::MEMORY_ALLOC`], and those of
-/// `each`, which end it.
+/// [`Error::NOT_FOUND`] if it cannot be opened, [`Error::FAILURE`] if it cannot be read,
+/// [`Error::MEMORY_ALLOC`], and those of `each`, which end it.
 pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Result<()> {
     struct FindHandle(HANDLE);
     impl Drop for FindHandle {
@@ -432,8 +436,8 @@ fn place(pos: u64) -> io::Result<OVERLAPPED> {
     Ok(place)
 }
 
-/// Reads from `pos` on, once; how many bytes that were, none at the end of the file. Moves the position of `file`, as all calls here that
-/// read or write at a place.
+/// Reads from `pos` on, once; how many bytes that were, none at the end of the file. Moves the
+/// position of `file`, as all calls here that read or write at a place.
 pub fn read_at(file: &File, buf: &mut [u8], pos: u64) -> io::Result<usize> {
     i64::try_from(pos).map_err(|_| ErrorKind::InvalidInput)?;
     file.seek_read(buf, pos)
@@ -535,7 +539,8 @@ pub fn give_rights(_file: &File, _old: &Rights, _acl: Option<&mut [u8]>) -> io::
     Ok(())
 }
 
-/// Does nothing but see that the directory is there: its names are written before a file in it is synced, or [`rename`] returns.
+/// Does nothing but see that the directory is there: its names are written before a file in it is
+/// synced, or [`rename`] returns.
 pub fn sync_names(directory: &CStr) -> io::Result<()> {
     match stat(directory, true)?.is_dir() {
         true => Ok(()),
@@ -543,7 +548,8 @@ pub fn sync_names(directory: &CStr) -> io::Result<()> {
     }
 }
 
-/// None are to be kept open longer than they are used: programs replace and remove files by calls that fail while they are open.
+/// None are to be kept open longer than they are used: programs replace and remove files by calls
+/// that fail while they are open.
 pub fn most_open() -> Option<u64> {
     Some(0)
 }
@@ -561,7 +567,8 @@ pub fn drive(path: &[u8]) -> usize {
     }
 }
 
-/// The bytes of a path of the standard library, as this crate takes them; none where it cannot be told so.
+/// The bytes of a path of the standard library, as this crate takes them; none where it cannot be
+/// told so.
 pub fn path_bytes(path: &std::path::Path) -> Option<&[u8]> {
     path.to_str().map(str::as_bytes)
 }

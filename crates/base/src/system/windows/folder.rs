@@ -1,5 +1,6 @@
-//! A directory, and what is done with names in it. This system has no calls for that by a handle: each goes by the path, so that a user who
-//! may rename the directory can turn it elsewhere between two calls.
+//! A directory, and what is done with names in it. This system has no calls for that by a handle:
+//! each goes by the path, so that a user who may rename the directory can turn it elsewhere between
+//! two calls.
 #![expect(
     clippy::disallowed_types,
     reason = "these lists are never longer than what was reserved for them, which is an error where there is no memory"

@@ -13,8 +13,9 @@ use windows_sys::Win32::System::LibraryLoader::{
 /// What stands before and behind the name of a plugin in the name of its library.
 pub const PLUGIN: (&str, &str) = ("blosc2_", ".dll");
 
-/// Opens a library by name or path; null where there is none. It runs what the library does when it is loaded. A name is looked
-/// for beside the program, in the system's directory and where the program says (`AddDllDirectory`), not in the current directory.
+/// Opens a library by name or path; null where there is none. It runs what the library does when it
+/// is loaded. A name is looked for beside the program, in the system's directory and where the
+/// program says (`AddDllDirectory`), not in the current directory.
 pub fn open(path: &CStr) -> *mut c_void {
     let beside = match super::process::is_absolute(path.to_bytes()) {
         true => LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR,
@@ -24,7 +25,8 @@ pub fn open(path: &CStr) -> *mut c_void {
         return null_mut();
     };
     let flags = LOAD_LIBRARY_SEARCH_DEFAULT_DIRS | beside;
-    // SAFETY: a text that ends. What its initialisers do is the library's own affair; it is asked for by name.
+    // SAFETY: a text that ends. What its initialisers do is the library's own affair; it is asked
+    // for by name.
     unsafe { LoadLibraryExW(path.as_ptr(), null_mut(), flags) }
 }
 

@@ -1,5 +1,5 @@
-//! Locks between processes, on single bytes: others can neither read nor write a byte that is locked, so the one that is locked is
-//! never read.
+//! Locks between processes, on single bytes: others can neither read nor write a byte that is
+//! locked, so the one that is locked is never read.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -17,7 +17,8 @@ fn call(file: &File, at: u64, flags: u32) -> io::Result<()> {
     let mut place = OVERLAPPED::default();
     place.Anonymous.Anonymous.Offset = at as u32;
     place.Anonymous.Anonymous.OffsetHigh = (at >> 32) as u32;
-    // SAFETY: an open handle, which waits in its calls, so that the structure is not used after this one.
+    // SAFETY: an open handle, which waits in its calls, so that the structure is not used after
+    // this one.
     match unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &mut place) } {
         0 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -107,8 +108,8 @@ pub mod turn {
     }
 }
 
-/// The lock of writers of a file: on one byte far behind the contents. A holder that locks just that byte is this library; one that
-/// also locks the byte behind it is a stranger.
+/// The lock of writers of a file: on one byte far behind the contents. A holder that locks just
+/// that byte is this library; one that also locks the byte behind it is a stranger.
 pub mod change {
     use super::*;
 
@@ -117,7 +118,8 @@ pub mod change {
     pub enum Blocked {
         /// Another has just this lock exclusively, or had it a moment ago.
         Writer,
-        /// Others share it, as readers of this library do for a moment, and anybody who may read the file can.
+        /// Others share it, as readers of this library do for a moment, and anybody who may read
+        /// the file can.
         Sharers,
         /// This process itself has locked the whole file: not known here.
         OwnProcess,
@@ -167,7 +169,8 @@ pub mod change {
         let _ = end(file, AT);
     }
 
-    /// The position of the second byte, which stands for the lock of the whole file that other systems have.
+    /// The position of the second byte, which stands for the lock of the whole file that other
+    /// systems have.
     const WHOLE: u64 = AT - 1;
 
     /// Takes the second lock exclusively.
@@ -188,7 +191,8 @@ pub mod change {
     }
 }
 
-/// An open file that may be locked. Processes are not forked here, so that its locks are this process's alone.
+/// An open file that may be locked. Processes are not forked here, so that its locks are this
+/// process's alone.
 #[derive(Debug)]
 pub struct OwnFile(File);
 
@@ -198,7 +202,8 @@ impl OwnFile {
         Self(file)
     }
 
-    /// Prepares the file to be kept open. Handles are not closed by others than their owner here, so there is nothing to do.
+    /// Prepares the file to be kept open. Handles are not closed by others than their owner here,
+    /// so there is nothing to do.
     pub fn keep(&self) -> bool {
         true
     }

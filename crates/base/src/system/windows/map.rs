@@ -1,4 +1,5 @@
-//! The address space of a map. A file cannot be mapped longer than it is, nor be cut while it is mapped.
+//! The address space of a map. A file cannot be mapped longer than it is, nor be cut while it is
+//! mapped.
 
 use crate::error::{Error, Result};
 pub use crate::system::map_mode::MapMode;
@@ -55,8 +56,8 @@ pub struct Region {
     pub size: usize,
 }
 
-// SAFETY: a region owns the address space that it points to, which belongs to no thread; what is done to it through a
-// shared reference only reads.
+// SAFETY: a region owns the address space that it points to, which belongs to no thread; what is
+// done to it through a shared reference only reads.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -64,7 +65,8 @@ unsafe impl Sync for Region {}
 impl Drop for Region {
     fn drop(&mut self) {
         let at = self.base.as_ptr().cast();
-        // SAFETY: the region is what was mapped or taken here and is owned by this value alone, which ends here.
+        // SAFETY: the region is what was mapped or taken here and is owned by this value alone,
+        // which ends here.
         unsafe {
             match self.holds {
                 Holds::View => UnmapViewOfFile(MEMORY_MAPPED_VIEW_ADDRESS { Value: at }),
@@ -136,7 +138,8 @@ impl Region {
         })
     }
 
-    /// A copy in memory, made page by page as it is written to, of a file of `size` bytes. There is no more room at first.
+    /// A copy in memory, made page by page as it is written to, of a file of `size` bytes. There is
+    /// no more room at first.
     pub fn copy(file: &File, mapped: usize, size: usize) -> Result<Self> {
         whole_pages(mapped)?;
         let mapped = whole_pages(size.max(1))?;
@@ -161,7 +164,8 @@ impl Region {
         }
     }
 
-    /// How many bytes the file must have for those from `from` to `end` to be touched: a file that is mapped is never cut.
+    /// How many bytes the file must have for those from `from` to `end` to be touched: a file that
+    /// is mapped is never cut.
     pub fn needed(&self, _from: usize, _end: usize) -> usize {
         0
     }
@@ -171,7 +175,8 @@ impl Region {
         Ok(())
     }
 
-    /// Unmaps a shared map, so that its file can be cut. Its bytes are found again after [`Self::follow`].
+    /// Unmaps a shared map, so that its file can be cut. Its bytes are found again after
+    /// [`Self::follow`].
     pub fn release(&mut self) {
         if self.holds == Holds::View
             && let Ok(nothing) = memory(page(), false)
@@ -186,7 +191,8 @@ impl Region {
         }
     }
 
-    /// Maps a shared file anew, as long as it is now. Where the system refuses, the map stays as it is.
+    /// Maps a shared file anew, as long as it is now. Where the system refuses, the map stays as it
+    /// is.
     pub fn follow(&mut self, kind: MapMode, file: &File) {
         if self.mapped != self.size
             && let Ok(new) = Self::shared(file, kind, self.size, self.size)

@@ -34,7 +34,8 @@ pub fn is_absolute(path: &[u8]) -> bool {
 ///
 /// As with every use of `getenv`, the program must not change the environment at the same time.
 pub fn environment<T>(name: &CStr, read: impl FnOnce(&CStr) -> T) -> Option<T> {
-    // SAFETY: the name is a C string. The value is null or one, and is used before this function returns.
+    // SAFETY: the name is a C string. The value is null or one, and is used before this function
+    // returns.
     unsafe {
         let value = libc::getenv(name.as_ptr());
         (!value.is_null()).then(|| read(CStr::from_ptr(value)))
@@ -57,13 +58,15 @@ pub fn before_end(run: fn()) {
         0
     }
     if RUN.set(run).is_ok() {
-        // SAFETY: a function that any thread may run, and that stays where it is in a program. Without it nothing is run.
+        // SAFETY: a function that any thread may run, and that stays where it is in a program.
+        // Without it nothing is run.
         unsafe { SetConsoleCtrlHandler(Some(handler), 1) };
     }
 }
 
-/// What a program writes to its output, until a time, as much as there is room for; how many bytes that was. None if it cannot be
-/// started or its output does not end in time. A program that goes on after that is killed.
+/// What a program writes to its output, until a time, as much as there is room for; how many bytes
+/// that was. None if it cannot be started or its output does not end in time. A program that goes
+/// on after that is killed.
 pub fn output(
     program: &CStr,
     arguments: &[&CStr; 3],
@@ -101,7 +104,8 @@ fn ends_until(child: &mut Child, until: Instant) -> bool {
     }
 }
 
-/// Reads to the end of a pipe, as much as there is room for; how much that was. None if the end did not come in time.
+/// Reads to the end of a pipe, as much as there is room for; how much that was. None if the end did
+/// not come in time.
 fn read_until(mut pipe: ChildStdout, room: &mut [u8], until: Instant) -> Option<usize> {
     let mut len = 0;
     while len < room.len() {

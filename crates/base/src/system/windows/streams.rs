@@ -23,7 +23,8 @@ unsafe extern "C" {
     fn _fseeki64(stream: *mut FILE, offset: i64, origin: c_int) -> c_int;
 }
 
-/// Opens a file in a mode of `fopen`, null where that fails. A child that runs another program does not inherit it.
+/// Opens a file in a mode of `fopen`, null where that fails. A child that runs another program does
+/// not inherit it.
 ///
 /// # Safety
 /// `path` is a C string.
@@ -55,7 +56,8 @@ pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
 pub fn of_file(file: &File, writes: bool) -> io::Result<*mut FILE> {
     let mode = if writes { c"rb+" } else { c"rb" };
     let own = file.try_clone()?.into_raw_handle();
-    // SAFETY: an open handle of its own, which becomes the descriptor's, which becomes the stream's; or each is closed.
+    // SAFETY: an open handle of its own, which becomes the descriptor's, which becomes the
+    // stream's; or each is closed.
     unsafe {
         let fd = _open_osfhandle(own as isize, READ_ONLY);
         if fd < 0 {
@@ -77,7 +79,8 @@ pub fn descriptor(_file: &File, stream: *mut FILE) -> c_int {
     unsafe { _fileno(stream) }
 }
 
-/// Closes a stream. Its handle need not be checked: handles are not closed by others than their owner. False if closing fails.
+/// Closes a stream. Its handle need not be checked: handles are not closed by others than their
+/// owner. False if closing fails.
 ///
 /// # Safety
 /// The stream is open, and is not used after this.

@@ -1,4 +1,5 @@
-//! Threads, and values of theirs. The standard library's threads allocate memory, and abort the process if there is none.
+//! Threads, and values of theirs. The standard library's threads allocate memory, and abort the
+//! process if there is none.
 
 use crate::error::{Error, Result};
 use std::ffi::{CStr, c_void};
@@ -140,11 +141,13 @@ fn stay_loaded() {
     let own: fn() = stay_loaded;
     let flags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN;
     let mut module = null_mut();
-    // SAFETY: an address in this library or program, and room for a handle, which need not be given back.
+    // SAFETY: an address in this library or program, and room for a handle, which need not be given
+    // back.
     unsafe { GetModuleHandleExW(flags, own as *const u16, &mut module) };
 }
 
-/// A pointer that each thread has of its own, null at first. When a thread ends, what its pointer leads to is freed.
+/// A pointer that each thread has of its own, null at first. When a thread ends, what its pointer
+/// leads to is freed.
 pub struct Key(OnceLock<Option<u32>>);
 
 unsafe extern "system" fn free(value: *const c_void) {
@@ -177,7 +180,8 @@ impl Key {
     /// Sets the pointer of this thread; whether that could be done.
     ///
     /// # Safety
-    /// The pointer is null, or came from `malloc`, and nothing frees what it leads to as long as it is set.
+    /// The pointer is null, or came from `malloc`, and nothing frees what it leads to as long as it
+    /// is set.
     pub unsafe fn set(&'static self, pointer: *mut c_void) -> bool {
         // SAFETY: a key of this process, and a pointer that `free` takes.
         self.made()

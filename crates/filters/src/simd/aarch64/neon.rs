@@ -34,13 +34,15 @@ unsafe impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn load_lanes(p: *const u8, _stride: usize) -> Self {
-        // SAFETY: one lane, so this is `load` or `store` of the vector, with the same condition (# Safety).
+        // SAFETY: one lane, so this is `load` or `store` of the vector, with the same condition (#
+        // Safety).
         unsafe { Self::load(p) }
     }
 
     #[inline(always)]
     unsafe fn store_lane(self, _lane: usize, p: *mut u8) {
-        // SAFETY: one lane, so this is `load` or `store` of the vector, with the same condition (# Safety).
+        // SAFETY: one lane, so this is `load` or `store` of the vector, with the same condition (#
+        // Safety).
         unsafe { self.store(p) }
     }
 

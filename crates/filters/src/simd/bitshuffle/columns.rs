@@ -1,22 +1,26 @@
-//! Typesizes of 3 and more. They are transposed in columns of 16 bytes: of a group or, for wide elements, of one element.
+//! Typesizes of 3 and more. They are transposed in columns of 16 bytes: of a group or, for wide
+//! elements, of one element.
 //!
-//! Each direction is a function of its own, because they have little in common: the inverse does the two halves in the opposite order, and has
-//! a store where the other has a load.
+//! Each direction is a function of its own, because they have little in common: the inverse does
+//! the two halves in the opposite order, and has a store where the other has a load.
 
 use super::rows::{Rows, load_rows, store_rows, transpose_each};
 use crate::simd::vector::{Vector, piece_starts, prefetch, transpose16, unroll};
 
-/// Hides the value of `n` from the compiler. The addresses in a column are multiples of a group apart. The compiler would compute them outside
-/// of the loop over columns, and then keep them in memory, since there are more of them than registers.
+/// Hides the value of `n` from the compiler. The addresses in a column are multiples of a group
+/// apart. The compiler would compute them outside of the loop over columns, and then keep them in
+/// memory, since there are more of them than registers.
 #[inline(always)]
 fn opaque(n: usize) -> usize {
     core::hint::black_box(n)
 }
 
-/// Loads 16 bytes of each of the `16 * V::LANES` groups at `src`, `group` bytes apart, and transposes them.
+/// Loads 16 bytes of each of the `16 * V::LANES` groups at `src`, `group` bytes apart, and
+/// transposes them.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable: 16 bytes at `src + m * group` for each group `m`.
+/// The CPU has the instruction set of `V`. Readable: 16 bytes at `src + m * group` for each group
+/// `m`.
 #[inline(always)]
 unsafe fn load_column<V: Vector>(src: *const u8, group: usize) -> [V; 16] {
     // SAFETY: lane `l` of vector `m` is group `16 * l + m`, whose 16 bytes are readable (# Safety).
@@ -32,7 +36,8 @@ unsafe fn load_column<V: Vector>(src: *const u8, group: usize) -> [V; 16] {
 /// The inverse of [`load_column`].
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Writable: 16 bytes at `dst + m * group` for each group `m`.
+/// The CPU has the instruction set of `V`. Writable: 16 bytes at `dst + m * group` for each group
+/// `m`.
 #[inline(always)]
 unsafe fn store_column<V: Vector>(v: [V; 16], dst: *mut u8, group: usize) {
     // SAFETY: lane `l` of vector `m` is group `16 * l + m`, whose 16 bytes are writable (# Safety).
@@ -46,7 +51,8 @@ unsafe fn store_column<V: Vector>(v: [V; 16], dst: *mut u8, group: usize) {
     }
 }
 
-/// Bitshuffles `tiles` tiles of a typesize from 3 to 15. A group is several columns of 16 bytes, of which the last one overlaps the one before it.
+/// Bitshuffles `tiles` tiles of a typesize from 3 to 15. A group is several columns of 16 bytes, of
+/// which the last one overlaps the one before it.
 ///
 /// # Safety
 /// As [`bytes_forward`](super::small::bytes_forward); `typesize` is in that range.
@@ -62,8 +68,9 @@ pub(super) unsafe fn narrow_forward<V: Vector, const S: usize>(
     // The size of the groups of one vector.
     let size = 16 * V::LANES * group;
     let mut bytes = Rows::new();
-    // SAFETY: every column lies within its group (see `piece_starts`), and so within the tile. Together the columns store all bytes of the
-    // group, so every vector of `bytes` is stored before it is loaded.
+    // SAFETY: every column lies within its group (see `piece_starts`), and so within the tile.
+    // Together the columns store all bytes of the group, so every vector of `bytes` is stored
+    // before it is loaded.
     unsafe {
         for s in 0..tiles * S {
             let src = src.add(s * size);
@@ -105,7 +112,8 @@ pub(super) unsafe fn narrow_backward<V: Vector, const S: usize>(
     // The size of the groups of one vector.
     let size = 16 * V::LANES * group;
     let mut bytes = Rows::new();
-    // SAFETY: as in `narrow_forward`. The first loop stores all `group` vectors of each part, before the second loads them.
+    // SAFETY: as in `narrow_forward`. The first loop stores all `group` vectors of each part,
+    // before the second loads them.
     unsafe {
         for b in 0..typesize {
             for t in 0..tiles {
@@ -132,7 +140,8 @@ pub(super) unsafe fn narrow_backward<V: Vector, const S: usize>(
     }
 }
 
-/// Bitshuffles one tile of a typesize of 16 or more. An element is columns of 16 bytes, of which the last one overlaps the one before it.
+/// Bitshuffles one tile of a typesize of 16 or more. An element is columns of 16 bytes, of which
+/// the last one overlaps the one before it.
 ///
 /// # Safety
 /// As [`bytes_forward`](super::small::bytes_forward); `typesize` is in that range.
@@ -147,8 +156,8 @@ pub(super) unsafe fn wide_forward<V: Vector, const S: usize>(
     let mut bytes = Rows::new();
     let tile = 16 * V::LANES * S * group;
     prefetch(src.wrapping_add(tile), tile);
-    // SAFETY: every column lies within its element (see `piece_starts`), and so within the tile. All 128 vectors of a column of eight elements
-    // are stored before they are loaded.
+    // SAFETY: every column lies within its element (see `piece_starts`), and so within the tile.
+    // All 128 vectors of a column of eight elements are stored before they are loaded.
     unsafe {
         for column in piece_starts(typesize, 16) {
             for s in 0..S {

@@ -1,14 +1,17 @@
 //! The bitshuffle kernels, for any [`Vector`]: one pass over the data.
 //!
-//! A *group* is eight elements, `8 * typesize` bytes, and becomes one byte of every row. A *tile* is `16 * V::LANES * S` groups. Lane `l` of
-//! vector `s` of a row holds the bytes of the 16 groups from `16 * (s * V::LANES + l)` on, so every row gets `S` whole vectors per tile. As in
-//! shuffle, `S` is chosen so that these are a cache line. Transposing the bytes of the groups gives one vector for each byte `b` of each
-//! element `i` of a group. The eight vectors of one `b`, with their bits transposed, belong to rows `8 * b` to `8 * b + 7`. The last tile of a
-//! block overlaps the one before it.
+//! A *group* is eight elements, `8 * typesize` bytes, and becomes one byte of every row. A *tile*
+//! is `16 * V::LANES * S` groups. Lane `l` of vector `s` of a row holds the bytes of the 16 groups
+//! from `16 * (s * V::LANES + l)` on, so every row gets `S` whole vectors per tile. As in shuffle,
+//! `S` is chosen so that these are a cache line. Transposing the bytes of the groups gives one
+//! vector for each byte `b` of each element `i` of a group. The eight vectors of one `b`, with
+//! their bits transposed, belong to rows `8 * b` to `8 * b + 7`. The last tile of a block overlaps
+//! the one before it.
 //!
-//! Rows that are a power of two apart map to few sets of the first-level cache. A processor fetches the lines that it is about to write ahead
-//! of the writes; if more lines of a set are fetched than it has ways, most are evicted before they are written. So several tiles are
-//! transposed at once, and a few lines of eight rows are written before any of the next eight rows.
+//! Rows that are a power of two apart map to few sets of the first-level cache. A processor fetches
+//! the lines that it is about to write ahead of the writes; if more lines of a set are fetched than
+//! it has ways, most are evicted before they are written. So several tiles are transposed at once,
+//! and a few lines of eight rows are written before any of the next eight rows.
 
 use super::columns::{narrow_backward, narrow_forward, wide_backward, wide_forward};
 use super::groups::groups_of;
@@ -17,16 +20,18 @@ use super::small::{bytes_backward, bytes_forward, pairs_backward, pairs_forward}
 use crate::simd::kernel::BitKernel;
 use crate::simd::vector::{Vector, piece_starts, tile_runs};
 
-/// Smaller typesizes are transposed in columns of whole groups, larger ones in columns of one element.
+/// Smaller typesizes are transposed in columns of whole groups, larger ones in columns of one
+/// element.
 const WIDE: usize = 16;
 /// A partial tile is padded in columns of at most this many bytes of an element.
 const PADDED_WIDTH: usize = 8;
 /// The size in bytes of a tile of one lane with elements of that width.
 const PADDED: usize = 16 * 8 * PADDED_WIDTH;
 
-/// Bitshuffles (`FORWARD`) or unshuffles all of `src`, a multiple of eight elements, into `dst`, which has the same length, in tiles of `S`
-/// vectors of `V`. Returns `others` for what `V` does not handle: less than a tile, and, if it has fast bit matrices, typesizes for which these
-/// do not help.
+/// Bitshuffles (`FORWARD`) or unshuffles all of `src`, a multiple of eight elements, into `dst`,
+/// which has the same length, in tiles of `S` vectors of `V`. Returns `others` for what `V` does
+/// not handle: less than a tile, and, if it has fast bit matrices, typesizes for which these do not
+/// help.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -71,8 +76,9 @@ pub(crate) unsafe fn run_small<V: Vector, const FORWARD: bool>(
     None
 }
 
-/// Bitshuffles fewer than 16 groups with `kernel`, padded to a tile of 16. Elements of more than `PADDED_WIDTH` bytes are handled in columns of
-/// that width, of which the last one overlaps the one before it.
+/// Bitshuffles fewer than 16 groups with `kernel`, padded to a tile of 16. Elements of more than
+/// `PADDED_WIDTH` bytes are handled in columns of that width, of which the last one overlaps the
+/// one before it.
 ///
 /// # Safety
 /// The CPU has the instruction set of `kernel`.
@@ -116,8 +122,8 @@ pub(crate) unsafe fn padded<const FORWARD: bool>(
     }
 }
 
-/// Chooses the kernel for `typesize` and runs it on all groups. Panics if these are less than a tile. If `V` has fast bit matrices, they must
-/// fit the typesize (see [`run`]).
+/// Chooses the kernel for `typesize` and runs it on all groups. Panics if these are less than a
+/// tile. If `V` has fast bit matrices, they must fit the typesize (see [`run`]).
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -135,9 +141,10 @@ unsafe fn tiles<V: Vector, const S: usize, const FORWARD: bool>(
     let bytes = groups.checked_mul(8 * typesize);
     assert!(bytes.is_some_and(|bytes| bytes <= src.len() && bytes <= dst.len()));
     let (src, dst) = (src.as_ptr(), dst.as_mut_ptr());
-    // SAFETY: the CPU has the instruction set (# Safety). `groups * 8 * typesize` bytes are readable and writable, as asserted. A run of
-    // tiles ends at `groups` at most (see `tile_runs`), so it lies within the elements, and its part of each row, of `groups` bytes, within
-    // the row.
+    // SAFETY: the CPU has the instruction set (# Safety). `groups * 8 * typesize` bytes are
+    // readable and writable, as asserted. A run of tiles ends at `groups` at most (see
+    // `tile_runs`), so it lies within the elements, and its part of each row, of `groups` bytes,
+    // within the row.
     unsafe {
         match typesize {
             2 if V::FAST_PERMUTE => return groups_of::<V, 16, FORWARD>(groups, src, dst),

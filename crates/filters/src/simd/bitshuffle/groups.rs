@@ -1,12 +1,13 @@
-//! Elements of 2, 4 and 8 bytes with vectors of 64 bytes and fast transposition of bit matrices (GFNI). A vector holds whole groups, so their
-//! bits are transposed before their bytes.
+//! Elements of 2, 4 and 8 bytes with vectors of 64 bytes and fast transposition of bit matrices
+//! (GFNI). A vector holds whole groups, so their bits are transposed before their bytes.
 
 use crate::simd::vector::{
     SET_STRIDE, Vector, VectorBuffer, prefetch, tile_runs, transpose16, unroll,
 };
 
-/// A permutation table for groups of `rows` bytes in 64 bytes. With `sort` it collects each byte of the elements in a matrix of 8 bytes, the
-/// first element last. Otherwise it distributes such matrices, in which the first element is first.
+/// A permutation table for groups of `rows` bytes in 64 bytes. With `sort` it collects each byte of
+/// the elements in a matrix of 8 bytes, the first element last. Otherwise it distributes such
+/// matrices, in which the first element is first.
 const fn group_table(rows: usize, sort: bool) -> [u8; 64] {
     let typesize = rows / 8;
     let mut table = [0; 64];
@@ -27,17 +28,18 @@ const fn group_table(rows: usize, sort: bool) -> [u8; 64] {
 const BUFFERED: usize = 256;
 /// How many tiles of 64 groups are transposed together.
 const TILES: usize = 4;
-/// The same if all rows start in the same cache set, for typesizes of which the buffer holds so many.
+/// The same if all rows start in the same cache set, for typesizes of which the buffer holds so
+/// many.
 const MORE_TILES: usize = 8;
-/// How many of 16 rows are buffered and written later if all rows start in the same cache set. A set of the first-level cache holds at least 8
-/// lines.
+/// How many of 16 rows are buffered and written later if all rows start in the same cache set. A
+/// set of the first-level cache holds at least 8 lines.
 const LATER: usize = 8;
 
 /// Transposes all groups, at least 64, of typesize 2 (`ROWS` = 16), 4 (32) or 8 (64).
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`, whose vectors have 64 bytes. `groups * ROWS` bytes are readable at `src` and writable at
-/// `dst`.
+/// The CPU has the instruction set of `V`, whose vectors have 64 bytes. `groups * ROWS` bytes are
+/// readable at `src` and writable at `dst`.
 #[inline(always)]
 pub(super) unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool>(
     groups: usize,
@@ -50,8 +52,9 @@ pub(super) unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool
         false => TILES,
     };
     for (start, tiles) in tile_runs(groups, 64, most) {
-        // SAFETY: `tiles` is at most `most`, and `most * ROWS <= BUFFERED`, since `ROWS` is at most 64. A run ends at `groups` at most (see
-        // `tile_runs`), so its groups end at `groups * ROWS`, and its part of each row, of `groups` bytes, within the row.
+        // SAFETY: `tiles` is at most `most`, and `most * ROWS <= BUFFERED`, since `ROWS` is at
+        // most 64. A run ends at `groups` at most (see `tile_runs`), so its groups end at `groups *
+        // ROWS`, and its part of each row, of `groups` bytes, within the row.
         unsafe {
             let at = start * ROWS;
             if !FORWARD {
@@ -65,26 +68,30 @@ pub(super) unsafe fn groups_of<V: Vector, const ROWS: usize, const FORWARD: bool
     }
 }
 
-/// The offset of group `16 * l + m` of a tile. A vector at this offset holds one, two or four groups.
+/// The offset of group `16 * l + m` of a tile. A vector at this offset holds one, two or four
+/// groups.
 #[inline(always)]
 const fn line_of<const ROWS: usize>(tile: usize, l: usize, m: usize) -> usize {
     (64 * tile + 16 * l + m) * ROWS
 }
 
-/// The index in the buffer of the vector with 16 rows of groups `m`, `16 + m`, `32 + m` and `48 + m` of a tile. `k` counts the 16 rows of these
-/// groups, and continues with those of the next groups.
+/// The index in the buffer of the vector with 16 rows of groups `m`, `16 + m`, `32 + m` and `48 +
+/// m` of a tile. `k` counts the 16 rows of these groups, and continues with those of the next
+/// groups.
 #[inline(always)]
 const fn column_of<const ROWS: usize>(tile: usize, m: usize, k: usize) -> usize {
     let columns = ROWS / 16;
     tile * ROWS + k % columns * 16 + m + k / columns
 }
 
-/// Transposes `tiles` tiles, at most `MORE_TILES`. The last `LATER` of each 16 rows are buffered and written after the others. The
-/// next tile is prefetched line by line in between, so that nothing waits for it.
+/// Transposes `tiles` tiles, at most `MORE_TILES`. The last `LATER` of each 16 rows are buffered
+/// and written after the others. The next tile is prefetched line by line in between, so that
+/// nothing waits for it.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. `tiles * ROWS <= BUFFERED`. Readable at `src`: `tiles` tiles of 64 groups of `ROWS` bytes. Writable at
-/// `dst + r * row`: `tiles` vectors for each `r < ROWS`.
+/// The CPU has the instruction set of `V`. `tiles * ROWS <= BUFFERED`. Readable at `src`: `tiles`
+/// tiles of 64 groups of `ROWS` bytes. Writable at `dst + r * row`: `tiles` vectors for each `r <
+/// ROWS`.
 #[inline(always)]
 unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
     tiles: usize,
@@ -94,8 +101,9 @@ unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
 ) {
     debug_assert!(16 * V::LANES == 64 && tiles <= MORE_TILES && tiles * ROWS <= BUFFERED);
     let mut bytes = VectorBuffer::<BUFFERED>::new();
-    // SAFETY: loads begin at `line_of` with `m < 16` and `l < 4`, so they lie in the tile. The indices of `bytes` are less than
-    // `tiles * ROWS <= BUFFERED`; each vector is stored before it is loaded. The stores to `dst` write one vector per tile to each row.
+    // SAFETY: loads begin at `line_of` with `m < 16` and `l < 4`, so they lie in the tile. The
+    // indices of `bytes` are less than `tiles * ROWS <= BUFFERED`; each vector is stored before it
+    // is loaded. The stores to `dst` write one vector per tile to each row.
     unsafe {
         for tile in 0..tiles {
             for m in (0..16).step_by(64 / ROWS) {
@@ -138,7 +146,8 @@ unsafe fn groups_forward<V: Vector, const ROWS: usize, const LATER: usize>(
     }
 }
 
-/// The inverse of [`groups_forward`]. It needs no buffer for rows in the same cache set, since evicting lines that are only read costs little.
+/// The inverse of [`groups_forward`]. It needs no buffer for rows in the same cache set, since
+/// evicting lines that are only read costs little.
 ///
 /// # Safety
 /// As [`groups_forward`], but readable at `src + r * row` and writable at `dst`.

@@ -2,8 +2,8 @@
 
 use crate::simd::vector::{Vector, load_lanes, rotate_bytes, store_lanes, unroll};
 
-/// A lookup table for the two groups of typesize 1, or the one group of typesize 2, in 16 bytes. It collects each byte of the elements
-/// of a group in an 8-byte matrix, the first element last.
+/// A lookup table for the two groups of typesize 1, or the one group of typesize 2, in 16 bytes. It
+/// collects each byte of the elements of a group in an 8-byte matrix, the first element last.
 const fn matrix_table(typesize: usize) -> [u8; 16] {
     let mut table = [0; 16];
     let mut i = 0;
@@ -29,13 +29,16 @@ const fn pair_table() -> [u8; 16] {
     table
 }
 
-/// Computes one vector of each row of typesize 1 (`ROWS` = 8) or 2 (16). The bits are transposed before the bytes.
+/// Computes one vector of each row of typesize 1 (`ROWS` = 8) or 2 (16). The bits are transposed
+/// before the bytes.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable at `src`: `16 * V::LANES` groups of `ROWS` bytes.
+/// The CPU has the instruction set of `V`. Readable at `src`: `16 * V::LANES` groups of `ROWS`
+/// bytes.
 #[inline(always)]
 pub(crate) unsafe fn matrices_forward<V: Vector, const ROWS: usize>(src: *const u8) -> [V; ROWS] {
-    // SAFETY: `ROWS` vectors are `16 * V::LANES` groups of `ROWS` bytes, which are readable (# Safety).
+    // SAFETY: `ROWS` vectors are `16 * V::LANES` groups of `ROWS` bytes, which are readable (#
+    // Safety).
     unsafe {
         let mut v: [V; ROWS] = load_lanes(src);
         unroll!(i < ROWS, {
@@ -49,13 +52,15 @@ pub(crate) unsafe fn matrices_forward<V: Vector, const ROWS: usize>(src: *const 
 /// The inverse of [`matrices_forward`].
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Writable at `dst`: `16 * V::LANES` groups of `ROWS` bytes.
+/// The CPU has the instruction set of `V`. Writable at `dst`: `16 * V::LANES` groups of `ROWS`
+/// bytes.
 #[inline(always)]
 pub(crate) unsafe fn matrices_backward<V: Vector, const ROWS: usize>(
     rows: [V; ROWS],
     dst: *mut u8,
 ) {
-    // SAFETY: `ROWS` vectors are `16 * V::LANES` groups of `ROWS` bytes, which are writable (# Safety).
+    // SAFETY: `ROWS` vectors are `16 * V::LANES` groups of `ROWS` bytes, which are writable (#
+    // Safety).
     unsafe {
         let mut v = rows;
         unroll!(r < ROWS, {

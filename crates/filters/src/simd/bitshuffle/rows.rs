@@ -1,17 +1,20 @@
-//! Loads and stores vectors of eight rows, which belong to one byte of the elements, and transposes their bits.
+//! Loads and stores vectors of eight rows, which belong to one byte of the elements, and transposes
+//! their bits.
 
 use crate::simd::vector::{Vector, VectorBuffer, transpose_bits, unroll};
 
 /// How many bytes of each row are written at once: four cache lines.
 pub(super) const BATCH: usize = 256;
-/// The largest typesize with batches of this size. Larger typesizes have half of it. Typesize 1 and wide elements have batches of one tile.
+/// The largest typesize with batches of this size. Larger typesizes have half of it. Typesize 1 and
+/// wide elements have batches of one tile.
 pub(super) const MAX_BATCH_TYPESIZE: usize = 8;
 
 /// The buffer of the kernels. It holds a batch of each row.
 pub(super) type Rows = VectorBuffer<{ BATCH * 8 * MAX_BATCH_TYPESIZE / 64 }>;
 
-/// [`transpose_bits`] of `S` times eight vectors. Loads and stores come before and after, and not in between, which would be up to a sixth
-/// slower: the compiler keeps the order of these instructions.
+/// [`transpose_bits`] of `S` times eight vectors. Loads and stores come before and after, and not
+/// in between, which would be up to a sixth slower: the compiler keeps the order of these
+/// instructions.
 ///
 /// # Safety
 /// The CPU has the instruction set of `V`.
@@ -27,7 +30,8 @@ pub(super) unsafe fn transpose_each<V: Vector, const S: usize>(mut v: [[V; 8]; S
 /// Stores `S` vectors to each of eight rows, which are `row` bytes apart.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Writable at `dst + k * row`: `S` vectors for each `k < 8`.
+/// The CPU has the instruction set of `V`. Writable at `dst + k * row`: `S` vectors for each `k <
+/// 8`.
 #[inline(always)]
 pub(super) unsafe fn store_rows<V: Vector, const S: usize>(
     v: [[V; 8]; S],
@@ -45,7 +49,8 @@ pub(super) unsafe fn store_rows<V: Vector, const S: usize>(
 /// The inverse of [`store_rows`].
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable at `src + k * row`: `S` vectors for each `k < 8`.
+/// The CPU has the instruction set of `V`. Readable at `src + k * row`: `S` vectors for each `k <
+/// 8`.
 #[inline(always)]
 pub(super) unsafe fn load_rows<V: Vector, const S: usize>(
     src: *const u8,

@@ -1,8 +1,9 @@
 //! Typesizes 1 and 2, whose groups are no longer than 16 bytes.
 //!
-//! In these functions, and in those for larger typesizes, one pointer leads to tiles of `16 * V::LANES * S` groups. The other leads to the
-//! rows, which are `row` bytes apart: a tile has `S` vectors of each of the `8 * typesize` rows. Several tiles are at most `BATCH` bytes of a
-//! row, or half of that for typesizes above `MAX_BATCH_TYPESIZE`, so that they fit into [`Rows`].
+//! In these functions, and in those for larger typesizes, one pointer leads to tiles of `16 *
+//! V::LANES * S` groups. The other leads to the rows, which are `row` bytes apart: a tile has `S`
+//! vectors of each of the `8 * typesize` rows. Several tiles are at most `BATCH` bytes of a row, or
+//! half of that for typesizes above `MAX_BATCH_TYPESIZE`, so that they fit into [`Rows`].
 
 use super::matrices::{matrices_backward, matrices_forward};
 use super::rows::{Rows, load_rows, store_rows, transpose_each};
@@ -22,7 +23,8 @@ pub(super) unsafe fn bytes_forward<V: Vector, const S: usize>(
 ) {
     let size = 8 * 16 * V::LANES;
     prefetch(src.wrapping_add(S * size), S * size);
-    // SAFETY: the tile is `S` parts of `size` bytes, and `S` vectors of each of eight rows; all are accessible (# Safety).
+    // SAFETY: the tile is `S` parts of `size` bytes, and `S` vectors of each of eight rows; all are
+    // accessible (# Safety).
     unsafe {
         let mut rows = [[V::zero(); 8]; S];
         unroll!(s < S, {
@@ -69,8 +71,8 @@ pub(super) unsafe fn bytes_backward<V: Vector, const S: usize>(
     }
 }
 
-/// Bitshuffles `tiles` tiles of typesize 2, where a group is one column of 16 bytes. If all rows start in the same cache set, half of them are
-/// buffered and written later.
+/// Bitshuffles `tiles` tiles of typesize 2, where a group is one column of 16 bytes. If all rows
+/// start in the same cache set, half of them are buffered and written later.
 ///
 /// # Safety
 /// As [`bytes_forward`].
@@ -84,8 +86,9 @@ pub(super) unsafe fn pairs_forward<V: Vector, const S: usize>(
     let tile = 16 * V::LANES * S;
     let same_set = row.is_multiple_of(SET_STRIDE);
     let mut later = Rows::new();
-    // SAFETY: the tiles are adjacent, and so are the `S` parts of each; all are readable, and the rows writable (# Safety). The indices of
-    // `later` are less than `8 * tiles * S`, which fits `Rows`, and each vector is stored before it is loaded.
+    // SAFETY: the tiles are adjacent, and so are the `S` parts of each; all are readable, and the
+    // rows writable (# Safety). The indices of `later` are less than `8 * tiles * S`, which fits
+    // `Rows`, and each vector is stored before it is loaded.
     unsafe {
         for t in 0..tiles {
             let src = src.add(16 * t * tile);

@@ -1,4 +1,5 @@
-//! Elements that are transposed in columns of 16 bytes: those of 16 bytes and more, and shorter ones where vectors have no byte lookup.
+//! Elements that are transposed in columns of 16 bytes: those of 16 bytes and more, and shorter
+//! ones where vectors have no byte lookup.
 
 use crate::simd::vector::{
     SET_STRIDE, Vector, VectorBuffer, WRITE_AHEAD, load_lanes, piece_starts, prefetch, store_lanes,
@@ -10,11 +11,12 @@ pub(crate) const MAX_TILE: usize = 64;
 /// How many bytes past a tile the loads and stores of elements that do not fill a vector may touch.
 pub(super) const SLACK: usize = 16;
 
-/// Shuffles or unshuffles elements of less than 16 bytes. An element is one column. Loads and stores of a column include the first bytes of the
-/// next element.
+/// Shuffles or unshuffles elements of less than 16 bytes. An element is one column. Loads and
+/// stores of a column include the first bytes of the next element.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`; `n` is at least one tile; both slices hold `n * typesize` bytes.
+/// The CPU has the instruction set of `V`; `n` is at least one tile; both slices hold `n *
+/// typesize` bytes.
 #[inline(always)]
 pub(super) unsafe fn narrow_columns<V: Vector, const S: usize, const FORWARD: bool>(
     typesize: usize,
@@ -28,8 +30,9 @@ pub(super) unsafe fn narrow_columns<V: Vector, const S: usize, const FORWARD: bo
     for start in piece_starts(n, tile) {
         let at = start * typesize;
         let inside = at + bytes + SLACK <= n * typesize;
-        // SAFETY: a tile ends at `n` at most (see `piece_starts`), so it lies within the elements, and its part of each stream within the
-        // stream. If the slack behind it does not lie within the elements (`inside`), the tile is copied through a buffer with slack.
+        // SAFETY: a tile ends at `n` at most (see `piece_starts`), so it lies within the elements,
+        // and its part of each stream within the stream. If the slack behind it does not lie within
+        // the elements (`inside`), the tile is copied through a buffer with slack.
         unsafe {
             if FORWARD {
                 let from = if inside {
@@ -48,8 +51,8 @@ pub(super) unsafe fn narrow_columns<V: Vector, const S: usize, const FORWARD: bo
                     padded.as_mut_ptr()
                 };
                 prefetch(dst.as_ptr().wrapping_add(at + WRITE_AHEAD), bytes);
-                // One vector of each stream at a time, so that elements are written in ascending order: each store overwrites the slack of
-                // the one before.
+                // One vector of each stream at a time, so that elements are written in ascending
+                // order: each store overwrites the slack of the one before.
                 for first in (0..tile).step_by(16 * V::LANES) {
                     let to = to.add(first * typesize);
                     let from = |j: usize| from.add(first + j * n);
@@ -63,19 +66,21 @@ pub(super) unsafe fn narrow_columns<V: Vector, const S: usize, const FORWARD: bo
     }
 }
 
-/// Shuffles elements of 16 bytes, a cache line of all 16 streams at a time. If all streams start in the same cache set, which has fewer ways than
-/// 16, half of them are buffered and written later.
+/// Shuffles elements of 16 bytes, a cache line of all 16 streams at a time. If all streams start in
+/// the same cache set, which has fewer ways than 16, half of them are buffered and written later.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`, which has four lanes; `n` is at least one tile; both slices hold `16 * n` bytes.
+/// The CPU has the instruction set of `V`, which has four lanes; `n` is at least one tile; both
+/// slices hold `16 * n` bytes.
 #[inline(always)]
 pub(super) unsafe fn sixteens<V: Vector>(n: usize, src: &[u8], dst: &mut [u8]) {
     const TILES: usize = 4;
     let same_set = n.is_multiple_of(SET_STRIDE);
     let mut later = VectorBuffer::<{ 8 * TILES }>::new();
     for (start, tiles) in tile_runs(n, 64, TILES) {
-        // SAFETY: a run of tiles ends at `n` at most (see `tile_runs`), so it lies within the elements, and its part of each stream within the
-        // stream. The indices of `later` are less than `8 * TILES`, and each vector is stored before it is loaded.
+        // SAFETY: a run of tiles ends at `n` at most (see `tile_runs`), so it lies within the
+        // elements, and its part of each stream within the stream. The indices of `later` are less
+        // than `8 * TILES`, and each vector is stored before it is loaded.
         unsafe {
             let (src, dst) = (src.as_ptr().add(16 * start), dst.as_mut_ptr().add(start));
             for t in 0..tiles {
@@ -100,12 +105,12 @@ pub(super) unsafe fn sixteens<V: Vector>(n: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Shuffles or unshuffles elements of 16 bytes and more, in columns of 16 bytes (half columns when shuffling). The last column overlaps the one
-/// before it.
+/// Shuffles or unshuffles elements of 16 bytes and more, in columns of 16 bytes (half columns when
+/// shuffling). The last column overlaps the one before it.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`; `n` is at least one tile; both slices hold `n * typesize` bytes; `typesize`
-/// is at least 16.
+/// The CPU has the instruction set of `V`; `n` is at least one tile; both slices hold `n *
+/// typesize` bytes; `typesize` is at least 16.
 #[inline(always)]
 pub(super) unsafe fn columns<V: Vector, const S: usize, const FORWARD: bool>(
     typesize: usize,
@@ -115,8 +120,9 @@ pub(super) unsafe fn columns<V: Vector, const S: usize, const FORWARD: bool>(
 ) {
     for start in piece_starts(n, 16 * V::LANES * S) {
         let at = start * typesize;
-        // SAFETY: the tile ends at `n` at most, and the column at `typesize` at most (see `piece_starts`). So the column's 16 bytes of each
-        // element, and the tile's part of each of the column's streams, lie within the slices.
+        // SAFETY: the tile ends at `n` at most, and the column at `typesize` at most (see
+        // `piece_starts`). So the column's 16 bytes of each element, and the tile's part of each of
+        // the column's streams, lie within the slices.
         unsafe {
             if FORWARD {
                 let (from, to) = (src.as_ptr().add(at), dst.as_mut_ptr().add(start));
@@ -141,12 +147,12 @@ pub(super) unsafe fn columns<V: Vector, const S: usize, const FORWARD: bool>(
     }
 }
 
-/// Shuffles a column of one tile, vector by vector. The column is 16 bytes of elements that are `typesize` apart. The first `streams` of these
-/// bytes become streams that are `n` apart.
+/// Shuffles a column of one tile, vector by vector. The column is 16 bytes of elements that are
+/// `typesize` apart. The first `streams` of these bytes become streams that are `n` apart.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable: 16 bytes at `src + e * typesize` for each element `e` of the tile.
-/// Writable: `S` vectors at `dst + j * n` for each `j < streams`.
+/// The CPU has the instruction set of `V`. Readable: 16 bytes at `src + e * typesize` for each
+/// element `e` of the tile. Writable: `S` vectors at `dst + j * n` for each `j < streams`.
 #[inline(always)]
 unsafe fn column_forward<V: Vector, const S: usize>(
     src: *const u8,
@@ -155,8 +161,8 @@ unsafe fn column_forward<V: Vector, const S: usize>(
     n: usize,
     streams: usize,
 ) {
-    // SAFETY: in round `s`, lane `l` of vector `e` is element `16 * (s * V::LANES + l) + e` of the tile, and vector `s` of stream `j` is
-    // written; all are accessible (# Safety).
+    // SAFETY: in round `s`, lane `l` of vector `e` is element `16 * (s * V::LANES + l) + e` of the
+    // tile, and vector `s` of stream `j` is written; all are accessible (# Safety).
     unsafe {
         for s in 0..S {
             let (src, dst) = (
@@ -177,12 +183,12 @@ unsafe fn column_forward<V: Vector, const S: usize>(
     }
 }
 
-/// Shuffles half a column of one tile. The column is 16 bytes of elements that are `typesize` apart. The first 8 of these bytes, or with `HIGH`
-/// the last 8, become streams that are `n` apart.
+/// Shuffles half a column of one tile. The column is 16 bytes of elements that are `typesize`
+/// apart. The first 8 of these bytes, or with `HIGH` the last 8, become streams that are `n` apart.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable: 16 bytes at `src + e * typesize` for each element `e` of the tile.
-/// Writable: `S` vectors at `dst + j * n` for each `j < 8`.
+/// The CPU has the instruction set of `V`. Readable: 16 bytes at `src + e * typesize` for each
+/// element `e` of the tile. Writable: `S` vectors at `dst + j * n` for each `j < 8`.
 #[inline(always)]
 unsafe fn half_forward<V: Vector, const S: usize, const HIGH: bool>(
     src: *const u8,
@@ -209,11 +215,12 @@ unsafe fn half_forward<V: Vector, const S: usize, const HIGH: bool>(
     }
 }
 
-/// Unshuffles a column of one tile. 16 bytes of each element are written, in ascending order of the elements.
+/// Unshuffles a column of one tile. 16 bytes of each element are written, in ascending order of the
+/// elements.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable: `S` vectors at `src(j)` for each `j < streams`. Writable: 16 bytes at
-/// `dst + e * typesize` for each element `e` of the tile.
+/// The CPU has the instruction set of `V`. Readable: `S` vectors at `src(j)` for each `j <
+/// streams`. Writable: 16 bytes at `dst + e * typesize` for each element `e` of the tile.
 #[inline(always)]
 pub(super) unsafe fn column_backward<V: Vector, const S: usize>(
     src: impl Fn(usize) -> *const u8,

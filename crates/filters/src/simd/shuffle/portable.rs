@@ -1,6 +1,8 @@
-//! Byte transposition without vectors, for CPUs without a SIMD kernel, and where there are too few elements for a vector.
+//! Byte transposition without vectors, for CPUs without a SIMD kernel, and where there are too few
+//! elements for a vector.
 
-/// How many elements are transposed together, so that the bytes read for one stream are still in the cache for the next.
+/// How many elements are transposed together, so that the bytes read for one stream are still in
+/// the cache for the next.
 const TILE: usize = 64;
 
 /// See [`crate::shuffle::shuffle`]; `typesize` is at least 1 and `dst` as long as `src`.

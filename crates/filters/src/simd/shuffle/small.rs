@@ -1,5 +1,5 @@
-//! Elements of 2 to 8 bytes. A tile fills as many vectors as an element has bytes, or, where vectors have a byte lookup, as the next power of
-//! two.
+//! Elements of 2 to 8 bytes. A tile fills as many vectors as an element has bytes, or, where
+//! vectors have a byte lookup, as the next power of two.
 
 use super::columns::{MAX_TILE, SLACK};
 use crate::simd::vector::{
@@ -7,10 +7,12 @@ use crate::simd::vector::{
     unroll,
 };
 
-/// Shuffles or unshuffles elements of `T` bytes, which are spread to `G` bytes in a vector (a power of two, 2 to 8, at least `T`).
+/// Shuffles or unshuffles elements of `T` bytes, which are spread to `G` bytes in a vector (a power
+/// of two, 2 to 8, at least `T`).
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`; `n` is at least one tile; both slices hold `n * T` bytes.
+/// The CPU has the instruction set of `V`; `n` is at least one tile; both slices hold `n * T`
+/// bytes.
 #[inline(always)]
 pub(super) unsafe fn small<
     V: Vector,
@@ -26,10 +28,12 @@ pub(super) unsafe fn small<
     let tile = 16 * V::LANES * S;
     for start in piece_starts(n, tile) {
         let at = start * T;
-        // Elements of `G` bytes fill vectors exactly. For others, loads and stores include bytes behind the tile.
+        // Elements of `G` bytes fill vectors exactly. For others, loads and stores include bytes
+        // behind the tile.
         let inside = T == G || at + tile * T + SLACK <= n * T;
-        // SAFETY: a tile ends at `n` at most (see `piece_starts`), so it lies within the elements, and its part of stream `j` within the
-        // stream. If the slack behind it does not lie within the elements (`inside`), the tile is copied through a buffer with slack.
+        // SAFETY: a tile ends at `n` at most (see `piece_starts`), so it lies within the elements,
+        // and its part of stream `j` within the stream. If the slack behind it does not lie within
+        // the elements (`inside`), the tile is copied through a buffer with slack.
         unsafe {
             if FORWARD {
                 let to = dst.as_mut_ptr().add(start);
@@ -58,8 +62,8 @@ pub(super) unsafe fn small<
     }
 }
 
-/// A lookup table that transposes `16 / G` adjacent elements of `T` bytes into `G` groups of `16 / G` bytes. Group `j` holds byte `j` of every
-/// element, or zeros if `j >= T`.
+/// A lookup table that transposes `16 / G` adjacent elements of `T` bytes into `G` groups of `16 /
+/// G` bytes. Group `j` holds byte `j` of every element, or zeros if `j >= T`.
 const fn group_table<const T: usize, const G: usize>() -> [u8; 16] {
     let mut table = [0x80; 16];
     let run = 16 / G;
@@ -89,16 +93,16 @@ const fn squeeze_table<const T: usize, const G: usize>() -> [u8; 16] {
 /// Shuffles one tile of [`small`]. Stream `j` is written at `dst + j * n`.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable at `src`: a tile, and `SLACK` bytes more where `T < G`. Writable at
-/// `dst + j * n`: `S` vectors for each `j < T`.
+/// The CPU has the instruction set of `V`. Readable at `src`: a tile, and `SLACK` bytes more where
+/// `T < G`. Writable at `dst + j * n`: `S` vectors for each `j < T`.
 #[inline(always)]
 unsafe fn small_forward<V: Vector, const S: usize, const T: usize, const G: usize>(
     src: *const u8,
     dst: *mut u8,
     n: usize,
 ) {
-    // SAFETY: the `S` parts of the tile are adjacent at `src`, and the `S` vectors of stream `j` at `dst + j * n`; all are accessible
-    // (# Safety).
+    // SAFETY: the `S` parts of the tile are adjacent at `src`, and the `S` vectors of stream `j` at
+    // `dst + j * n`; all are accessible (# Safety).
     unsafe {
         let mut streams = [[V::zero(); G]; S];
         unroll!(s < S, {
@@ -112,14 +116,16 @@ unsafe fn small_forward<V: Vector, const S: usize, const T: usize, const G: usiz
     }
 }
 
-/// Shuffles the `16 * V::LANES` elements at `src` into one vector of each of `T` streams. The remaining vectors of the result are zero or unused.
+/// Shuffles the `16 * V::LANES` elements at `src` into one vector of each of `T` streams. The
+/// remaining vectors of the result are zero or unused.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable at `src`: those elements, and `SLACK` bytes more where `T < G`.
+/// The CPU has the instruction set of `V`. Readable at `src`: those elements, and `SLACK` bytes
+/// more where `T < G`.
 #[inline(always)]
 unsafe fn split<V: Vector, const T: usize, const G: usize>(src: *const u8) -> [V; G] {
-    // SAFETY: vector `i` of lane `l` starts at element `16 * l + i * 16 / G` and reads 16 bytes, at most `SLACK` past
-    // the elements' end, and none past it where `T == G`.
+    // SAFETY: vector `i` of lane `l` starts at element `16 * l + i * 16 / G` and reads 16 bytes, at
+    // most `SLACK` past the elements' end, and none past it where `T == G`.
     unsafe {
         let mut v = [V::zero(); G];
         if T == G {
@@ -155,15 +161,16 @@ unsafe fn split<V: Vector, const T: usize, const G: usize>(src: *const u8) -> [V
 /// The inverse of [`small_forward`]: stream `j` is read at `src(j)`.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Readable at `src(j)`: `S` vectors for each `j < T`. Writable at `dst`: a tile, and
-/// `SLACK` bytes more where `T < G`.
+/// The CPU has the instruction set of `V`. Readable at `src(j)`: `S` vectors for each `j < T`.
+/// Writable at `dst`: a tile, and `SLACK` bytes more where `T < G`.
 #[inline(always)]
 pub(super) unsafe fn small_backward<V: Vector, const S: usize, const T: usize, const G: usize>(
     src: impl Fn(usize) -> *const u8,
     dst: *mut u8,
 ) {
-    // SAFETY: the `S` vectors of stream `j` are adjacent at `src(j)`, and the `S` parts of the tile at `dst`; all are accessible (# Safety).
-    // The slack that `join` overwrites behind a part lies in the next part, which is written later, or behind the tile.
+    // SAFETY: the `S` vectors of stream `j` are adjacent at `src(j)`, and the `S` parts of the tile
+    // at `dst`; all are accessible (# Safety). The slack that `join` overwrites behind a part lies
+    // in the next part, which is written later, or behind the tile.
     unsafe {
         let mut streams = [[V::zero(); G]; S];
         unroll!(j < T, {
@@ -177,12 +184,12 @@ pub(super) unsafe fn small_backward<V: Vector, const S: usize, const T: usize, c
     }
 }
 
-/// The inverse of [`split`]: writes the elements at `dst`. A store may write past its elements. The next store overwrites these bytes, so in the
-/// end only bytes past the last element differ.
+/// The inverse of [`split`]: writes the elements at `dst`. A store may write past its elements. The
+/// next store overwrites these bytes, so in the end only bytes past the last element differ.
 ///
 /// # Safety
-/// The CPU has the instruction set of `V`. Writable at `dst`: `16 * V::LANES` elements, and `SLACK` bytes more where
-/// `T < G`.
+/// The CPU has the instruction set of `V`. Writable at `dst`: `16 * V::LANES` elements, and `SLACK`
+/// bytes more where `T < G`.
 #[inline(always)]
 unsafe fn join<V: Vector, const T: usize, const G: usize>(streams: [V; G], dst: *mut u8) {
     // SAFETY: as in `split`.

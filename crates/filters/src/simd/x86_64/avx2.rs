@@ -10,7 +10,8 @@ use core::arch::x86_64::*;
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2<const GFNI: bool>(__m256i);
 
-// SAFETY: each operation is what the trait says, on two lanes; whole loads and stores touch 32 bytes, those of a lane 16.
+// SAFETY: each operation is what the trait says, on two lanes; whole loads and stores touch 32
+// bytes, those of a lane 16.
 unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
     const LANES: usize = 2;
     const FAST_LOOKUP: bool = true;
@@ -127,7 +128,8 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
         unsafe {
             let mask = _mm256_set1_epi8(even_bits(S) as i8);
             let t = _mm256_and_si256(_mm256_xor_si256(_mm256_srli_epi16::<S>(a.0), b.0), mask);
-            // Adding a vector to itself shifts it by one bit, and more execution ports can add than shift.
+            // Adding a vector to itself shifts it by one bit, and more execution ports can add than
+            // shift.
             let up = if S == 1 {
                 _mm256_add_epi8(t, t)
             } else {
@@ -142,8 +144,9 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 
     #[inline(always)]
     unsafe fn transpose_matrices(self) -> Self {
-        // SAFETY: the CPU has AVX2 (# Safety), and GFNI, since kernels call this only if `FAST_MATRICES` is true. Byte `k` of the result
-        // is the product of the matrix, with its rows in descending order, and the unit vector of bit `k`.
+        // SAFETY: the CPU has AVX2 (# Safety), and GFNI, since kernels call this only if
+        // `FAST_MATRICES` is true. Byte `k` of the result is the product of the matrix, with its
+        // rows in descending order, and the unit vector of bit `k`.
         unsafe {
             let units = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
             Self(_mm256_gf2p8affine_epi64_epi8::<0>(units, self.0))
@@ -154,14 +157,16 @@ unsafe impl<const GFNI: bool> Vector for Avx2<GFNI> {
 /// See [`crate::simd::Kernels::shuffle`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe { shuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, shuffle_few, None) }
 }
 
 /// See [`crate::simd::Kernels::unshuffle`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe {
         shuffle::generic::run::<Avx2<false>, 2, false>(
             typesize,
@@ -176,7 +181,8 @@ pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 /// See [`crate::simd::Kernels::join`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe { shuffle::generic::join_streams::<Avx2<false>, 2>(streams, dst) }
 }
 
@@ -184,7 +190,8 @@ pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
 #[target_feature(enable = "avx2")]
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(sse2::bitshuffle);
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx2<false>, 2, true>(typesize, src, dst, others) }
 }
 
@@ -192,14 +199,16 @@ pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<
 #[target_feature(enable = "avx2")]
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(sse2::bitunshuffle);
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx2<false>, 2, false>(typesize, src, dst, others) }
 }
 
 /// Like [`shuffle`](fn@shuffle), in small tiles, for few elements.
 #[target_feature(enable = "avx2")]
 pub(super) fn shuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe {
         shuffle::generic::run::<Lane<true>, 1, true>(
             typesize,
@@ -214,7 +223,8 @@ pub(super) fn shuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
 /// Like [`unshuffle`], in small tiles, for few elements.
 #[target_feature(enable = "avx2")]
 pub(super) fn unshuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe {
         shuffle::generic::run::<Lane<true>, 1, false>(
             typesize,
@@ -230,7 +240,8 @@ pub(super) fn unshuffle_few(typesize: usize, src: &[u8], dst: &mut [u8]) {
 #[target_feature(enable = "avx2,gfni")]
 pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(bitshuffle);
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx2<true>, 2, true>(typesize, src, dst, others) }
 }
 
@@ -238,12 +249,13 @@ pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Op
 #[target_feature(enable = "avx2,gfni")]
 pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(bitunshuffle);
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx2<true>, 2, false>(typesize, src, dst, others) }
 }
 
-/// See [`crate::simd::Kernels::copy`]. Stores are aligned, so that they do not cross cache lines. That takes half the time in the
-/// first-level cache, and three quarters of it in others.
+/// See [`crate::simd::Kernels::copy`]. Stores are aligned, so that they do not cross cache lines.
+/// That takes half the time in the first-level cache, and three quarters of it in others.
 #[target_feature(enable = "avx2")]
 pub(crate) fn copy(src: &[u8], dst: &mut [u8]) {
     type Vector2 = Avx2<false>;
@@ -257,7 +269,8 @@ pub(crate) fn copy(src: &[u8], dst: &mut [u8]) {
     let last = src.len() - STEP;
     let step = |at: usize| {
         prefetch(to.wrapping_add(at + WRITE_AHEAD), STEP);
-        // SAFETY: this function has the feature of the vector. `at` is at most `last`, which is `STEP` before the end of both slices.
+        // SAFETY: this function has the feature of the vector. `at` is at most `last`, which is
+        // `STEP` before the end of both slices.
         unsafe {
             let v = [0, 1, 2, 3].map(|i| Vector2::load(from.add(at + SIZE * i)));
             for (i, v) in v.into_iter().enumerate() {
@@ -265,7 +278,8 @@ pub(crate) fn copy(src: &[u8], dst: &mut [u8]) {
             }
         }
     };
-    // SAFETY: this function has the feature of the vector, and both slices are longer than one, as checked above.
+    // SAFETY: this function has the feature of the vector, and both slices are longer than one, as
+    // checked above.
     unsafe { Vector2::load(from).store(to) };
     let mut at = SIZE - to.addr() % SIZE;
     while at <= last {
@@ -275,7 +289,8 @@ pub(crate) fn copy(src: &[u8], dst: &mut [u8]) {
     step(last);
 }
 
-/// Whether GFNI does what its manual says. In the emulator Bochs 2.7 it returns the complement, which would corrupt data.
+/// Whether GFNI does what its manual says. In the emulator Bochs 2.7 it returns the complement,
+/// which would corrupt data.
 #[target_feature(enable = "avx2,gfni")]
 pub(crate) fn gfni_works() -> bool {
     let rows: [u8; 32] = core::array::from_fn(|i| (i * i * 37 + 11) as u8);
@@ -312,7 +327,8 @@ pub(crate) fn repeats(value: u8, data: &[u8]) -> bool {
 fn sums_of_halves(bytes: &[u8; 32]) -> __m256i {
     // SAFETY: the array has 32 bytes.
     let bytes = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
-    // Shifts sum up to 8 bytes; only the last step needs a shuffle, for which there are fewer execution ports.
+    // Shifts sum up to 8 bytes; only the last step needs a shuffle, for which there are fewer
+    // execution ports.
     let of_2 = _mm256_add_epi8(bytes, _mm256_slli_epi64::<8>(bytes));
     let of_4 = _mm256_add_epi8(of_2, _mm256_slli_epi64::<16>(of_2));
     let of_8 = _mm256_add_epi8(of_4, _mm256_slli_epi64::<32>(of_4));

@@ -11,11 +11,12 @@ use core::arch::x86_64::*;
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512<const GFNI: bool>(__m512i);
 
-/// The truth table of "`a` if the mask is set, else `b`" for ternary logic with the operands (mask, a, b).
+/// The truth table of "`a` if the mask is set, else `b`" for ternary logic with the operands (mask,
+/// a, b).
 const SELECT: i32 = 0xca;
 
-// SAFETY: each operation is what the trait says, on four lanes; whole loads and stores touch 64 bytes, those of a lane
-// 16.
+// SAFETY: each operation is what the trait says, on four lanes; whole loads and stores touch 64
+// bytes, those of a lane 16.
 unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
     const LANES: usize = 4;
     const FAST_LOOKUP: bool = true;
@@ -121,7 +122,8 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn permute(self, table: &[u8; 64]) -> Self {
-        // SAFETY: the CPU has AVX-512F (# Safety), and VBMI, since kernels call this only if `FAST_PERMUTE` is true. The table is 64 bytes.
+        // SAFETY: the CPU has AVX-512F (# Safety), and VBMI, since kernels call this only if
+        // `FAST_PERMUTE` is true. The table is 64 bytes.
         unsafe {
             let table = _mm512_loadu_si512(table.as_ptr().cast());
             Self(_mm512_permutexvar_epi8(table, self.0))
@@ -130,7 +132,8 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn transpose_lanes(v: [Self; 4]) -> [Self; 4] {
-        // SAFETY: the CPU has AVX-512F (# Safety). It combines halves of two vectors first, then every other lane of two of those.
+        // SAFETY: the CPU has AVX-512F (# Safety). It combines halves of two vectors first, then
+        // every other lane of two of those.
         unsafe {
             let [a, b, c, d] = v.map(|v| v.0);
             let low = |a, b| _mm512_shuffle_i32x4::<0x44>(a, b);
@@ -191,8 +194,9 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
 
     #[inline(always)]
     unsafe fn transpose_matrices(self) -> Self {
-        // SAFETY: the CPU has AVX-512F (# Safety), and GFNI, since kernels call this only if `FAST_MATRICES` is true. Byte `k` of the result
-        // is the product of the matrix, with its rows in descending order, and the unit vector of bit `k`.
+        // SAFETY: the CPU has AVX-512F (# Safety), and GFNI, since kernels call this only if
+        // `FAST_MATRICES` is true. Byte `k` of the result is the product of the matrix, with its
+        // rows in descending order, and the unit vector of bit `k`.
         unsafe {
             let units = _mm512_set1_epi64(0x8040_2010_0804_0201_u64 as i64);
             Self(_mm512_gf2p8affine_epi64_epi8::<0>(units, self.0))
@@ -200,8 +204,9 @@ unsafe impl<const GFNI: bool> Vector for Avx512<GFNI> {
     }
 }
 
-/// Shuffles or unshuffles elements of the sizes for which these vectors are faster; other sizes are left to `others`. Each call passes a
-/// constant size, so that no kernels for other sizes are compiled.
+/// Shuffles or unshuffles elements of the sizes for which these vectors are faster; other sizes are
+/// left to `others`. Each call passes a constant size, so that no kernels for other sizes are
+/// compiled.
 ///
 /// # Safety
 /// The CPU has the instruction sets of the vectors and of all given functions.
@@ -218,7 +223,8 @@ unsafe fn by_size<const FORWARD: bool>(
     unsafe {
         match typesize {
             2 => run(2, src, dst, few, joiner),
-            // Shuffling this size is a fifth slower than with AVX2 on Zen 4, and a quarter faster on Sapphire Rapids.
+            // Shuffling this size is a fifth slower than with AVX2 on Zen 4, and a quarter faster
+            // on Sapphire Rapids.
             4 if !FORWARD || !cpu::is_zen3_or_4() => run(4, src, dst, few, joiner),
             8 => run(8, src, dst, few, joiner),
             16 => run(16, src, dst, few, joiner),
@@ -230,7 +236,8 @@ unsafe fn by_size<const FORWARD: bool>(
 /// See [`crate::simd::Kernels::shuffle`].
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe { by_size::<true>(typesize, src, dst, [avx2::shuffle_few, avx2::shuffle], None) }
 }
 
@@ -238,14 +245,16 @@ pub(crate) fn shuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn unshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let kernels: [Kernel; 2] = [avx2::unshuffle_few, avx2::unshuffle];
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe { by_size::<false>(typesize, src, dst, kernels, Some(join)) }
 }
 
 /// See [`crate::simd::Kernels::join`].
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe { shuffle::generic::join_streams::<Avx512<false>, 1>(streams, dst) }
 }
 
@@ -253,7 +262,8 @@ pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(sse2::bitshuffle);
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx512<false>, 1, true>(typesize, src, dst, others) }
 }
 
@@ -261,7 +271,8 @@ pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<
 #[target_feature(enable = "avx2,avx512f,avx512bw")]
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(sse2::bitunshuffle);
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx512<false>, 1, false>(typesize, src, dst, others) }
 }
 
@@ -273,7 +284,8 @@ pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Op
         return Some(BitKernel(avx2::bitshuffle_gfni));
     }
     let others = BitKernel(bitshuffle);
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx512<true>, 1, true>(typesize, src, dst, others) }
 }
 
@@ -281,6 +293,7 @@ pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Op
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vbmi,gfni")]
 pub(crate) fn bitunshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(bitunshuffle);
-    // SAFETY: this function is compiled for the features of the vectors, so it is only called where the CPU has them.
+    // SAFETY: this function is compiled for the features of the vectors, so it is only called where
+    // the CPU has them.
     unsafe { bitshuffle::generic::run::<Avx512<true>, 1, false>(typesize, src, dst, others) }
 }

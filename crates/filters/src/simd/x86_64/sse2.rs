@@ -34,13 +34,15 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
 
     #[inline(always)]
     unsafe fn load_lanes(p: *const u8, _stride: usize) -> Self {
-        // SAFETY: one lane, so this is `load` or `store` of the vector, with the same condition (# Safety).
+        // SAFETY: one lane, so this is `load` or `store` of the vector, with the same condition (#
+        // Safety).
         unsafe { Self::load(p) }
     }
 
     #[inline(always)]
     unsafe fn store_lane(self, _lane: usize, p: *mut u8) {
-        // SAFETY: one lane, so this is `load` or `store` of the vector, with the same condition (# Safety).
+        // SAFETY: one lane, so this is `load` or `store` of the vector, with the same condition (#
+        // Safety).
         unsafe { self.store(p) }
     }
 
@@ -109,7 +111,8 @@ unsafe impl<const SSSE3: bool> Vector for Lane<SSSE3> {
         unsafe {
             let mask = _mm_set1_epi8(even_bits(S) as i8);
             let t = _mm_and_si128(_mm_xor_si128(_mm_srli_epi16::<S>(a.0), b.0), mask);
-            // Adding a vector to itself shifts it by one bit, and more execution ports can add than shift.
+            // Adding a vector to itself shifts it by one bit, and more execution ports can add than
+            // shift.
             let up = if S == 1 {
                 _mm_add_epi8(t, t)
             } else {
@@ -154,7 +157,8 @@ pub(crate) fn join(streams: &[&[u8]], dst: &mut [u8]) {
     unsafe { shuffle::generic::join_streams::<Lane<false>, 4>(streams, dst) }
 }
 
-/// See [`crate::simd::Kernels::bitshuffle`]. It also handles what the kernels of wider vectors leave.
+/// See [`crate::simd::Kernels::bitshuffle`]. It also handles what the kernels of wider vectors
+/// leave.
 pub(crate) fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(padded_bitshuffle);
     // SAFETY: every x86-64 has SSE2.
@@ -169,7 +173,8 @@ fn padded_bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitK
     None
 }
 
-/// See [`crate::simd::Kernels::bitunshuffle`]. It also handles what the kernels of wider vectors leave.
+/// See [`crate::simd::Kernels::bitunshuffle`]. It also handles what the kernels of wider vectors
+/// leave.
 pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
     let others = BitKernel(padded_bitunshuffle);
     // SAFETY: every x86-64 has SSE2.

@@ -11,10 +11,12 @@ use oxiblosc_chunk::header::Special;
 use oxiblosc_frame::meta::MetalayerRef;
 
 impl Array {
-    /// Copies the items from `start` up to but not including `stop` into a new array with the chunks and blocks in `cut`.
+    /// Copies the items from `start` up to but not including `stop` into a new array with the
+    /// chunks and blocks in `cut`.
     ///
     /// # Errors
-    /// As for [`Self::read`] and [`Self::create`]; [`Error::INVALID_PARAM`] for parameters with another typesize.
+    /// As for [`Self::read`] and [`Self::create`]; [`Error::INVALID_PARAM`] for parameters with
+    /// another typesize.
     pub fn slice(
         &self,
         (start, stop): (&[i64], &[i64]),
@@ -28,8 +30,9 @@ impl Array {
         })
     }
 
-    /// Copies the array with its metalayers into a new one with the chunks and blocks in `cut`. Chunks are copied as they are if neither their
-    /// shapes nor the parameters of compression change.
+    /// Copies the array with its metalayers into a new one with the chunks and blocks in `cut`.
+    /// Chunks are copied as they are if neither their shapes nor the parameters of compression
+    /// change.
     ///
     /// # Errors
     /// As for [`Self::slice`].

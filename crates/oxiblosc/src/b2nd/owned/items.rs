@@ -6,16 +6,18 @@ use crate::b2nd::shape::Shape;
 use oxiblosc_base::{Error, Result};
 
 impl Array {
-    /// Reads the items from `start` up to but not including `stop` into the front of `items`, in C order. If `items` is longer, the rest
-    /// is filled with zeros.
+    /// Reads the items from `start` up to but not including `stop` into the front of `items`, in C
+    /// order. If `items` is longer, the rest is filled with zeros.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for positions out of range, and if `items` is too short; those of damaged chunks, and of input.
+    /// [`Error::INVALID_PARAM`] for positions out of range, and if `items` is too short; those of
+    /// damaged chunks, and of input.
     pub fn read(&self, start: &[i64], stop: &[i64], items: &mut [u8]) -> Result<()> {
         self.with(|array| array.read_checked(start, stop, items))
     }
 
-    /// Writes the items from `start` up to but not including `stop`, which are in `items` in C order. If this fails, nothing is written.
+    /// Writes the items from `start` up to but not including `stop`, which are in `items` in C
+    /// order. If this fails, nothing is written.
     ///
     /// # Errors
     /// As for [`Self::read`]; those of compression and output.
@@ -23,8 +25,8 @@ impl Array {
         self.change(|array| array.write_checked(start, stop, items))
     }
 
-    /// Reads an orthogonal selection, which has a list of indices for each dimension, into `items`, which must have exactly its size. Indices
-    /// may be in any order and repeated.
+    /// Reads an orthogonal selection, which has a list of indices for each dimension, into `items`,
+    /// which must have exactly its size. Indices may be in any order and repeated.
     ///
     /// ```
     /// # use oxiblosc::{Array, CParams, Initial, Layout, StorageParams};
@@ -51,8 +53,8 @@ impl Array {
         })
     }
 
-    /// Writes an orthogonal selection; see [`Self::read_selection`]. If this fails, nothing is written. An item that is selected more than once
-    /// gets its last value.
+    /// Writes an orthogonal selection; see [`Self::read_selection`]. If this fails, nothing is
+    /// written. An item that is selected more than once gets its last value.
     ///
     /// # Errors
     /// As for [`Self::write`]; [`Error::INVALID_INDEX`] for an index out of range.
@@ -66,8 +68,8 @@ impl Array {
         })
     }
 
-    /// Reads items at arbitrary positions into `items`, one after the other. `coords` has their indices, counted through the whole array in C
-    /// order. They may be in any order and repeated.
+    /// Reads items at arbitrary positions into `items`, one after the other. `coords` has their
+    /// indices, counted through the whole array in C order. They may be in any order and repeated.
     ///
     /// ```
     /// # use oxiblosc::{Array, CParams, Initial, Layout, StorageParams};

@@ -1,16 +1,19 @@
-//! Resizing, inserting, appending, deleting and joining. Shape and chunks change together, as one change.
+//! Resizing, inserting, appending, deleting and joining. Shape and chunks change together, as one
+//! change.
 
 use super::Array;
 use crate::schunk::save::Savable;
 use oxiblosc_base::{Error, Result};
 
 impl Array {
-    /// Changes the shape; the number of dimensions stays the same. Items are added or removed at the end of each dimension. New items are zero,
-    /// except in the last chunks of an array of [`Initial::Item`](super::Initial::Item) or [`Initial::Nans`](super::Initial::Nans), which go on
-    /// with their item until they are written or cut.
+    /// Changes the shape; the number of dimensions stays the same. Items are added or removed at
+    /// the end of each dimension. New items are zero, except in the last chunks of an array of
+    /// [`Initial::Item`](super::Initial::Item) or [`Initial::Nans`](super::Initial::Nans), which go
+    /// on with their item until they are written or cut.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for an invalid shape; those of damaged chunks, of compression and output.
+    /// [`Error::INVALID_PARAM`] for an invalid shape; those of damaged chunks, of compression and
+    /// output.
     pub fn resize(&self, shape: &[i64]) -> Result<()> {
         self.change(|array| {
             if shape.len() != array.geometry.ndim {
@@ -28,8 +31,8 @@ impl Array {
         self.change(|array| array.append(items, axis))
     }
 
-    /// Inserts items before position `at` along `axis`, which is the end, or the start of a chunk. `items` has all items of the new positions
-    /// of the axis, in C order.
+    /// Inserts items before position `at` along `axis`, which is the end, or the start of a chunk.
+    /// `items` has all items of the new positions of the axis, in C order.
     ///
     /// ```
     /// use oxiblosc::{Array, CParams, Initial, Layout, StorageParams};
@@ -48,31 +51,35 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for another position, for items that do not fill whole positions of the axis, and, unless `at` is the end, for
-    /// positions that do not fill whole chunks; those of damaged chunks, of compression and output.
+    /// [`Error::INVALID_PARAM`] for another position, for items that do not fill whole positions of
+    /// the axis, and, unless `at` is the end, for positions that do not fill whole chunks; those of
+    /// damaged chunks, of compression and output.
     pub fn insert(&self, items: &[u8], axis: usize, at: i64) -> Result<()> {
         self.change(|array| array.insert(items, axis, at))
     }
 
-    /// Deletes the `len` positions of `axis` from position `at` on, which have to be the last ones, or whole chunks.
+    /// Deletes the `len` positions of `axis` from position `at` on, which have to be the last ones,
+    /// or whole chunks.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for other positions; those of damaged chunks, of compression and output.
+    /// [`Error::INVALID_PARAM`] for other positions; those of damaged chunks, of compression and
+    /// output.
     pub fn delete(&self, axis: usize, at: i64, len: i64) -> Result<()> {
         self.change(|array| array.delete(axis, at, len))
     }
 
-    /// Appends all items of another array at the end of `axis`. All other dimensions must have the same lengths.
+    /// Appends all items of another array at the end of `axis`. All other dimensions must have the
+    /// same lengths.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for other lengths, items of another size, and the array itself; those of damaged chunks, of compression and
-    /// output.
+    /// [`Error::INVALID_PARAM`] for other lengths, items of another size, and the array itself;
+    /// those of damaged chunks, of compression and output.
     pub fn join(&self, other: &Self, axis: usize) -> Result<()> {
         if std::ptr::eq(self, other) {
             return Err(Error::INVALID_PARAM);
         }
-        // The other array is copied, so that only one of them is locked at a time: two threads that join two arrays crosswise would wait for
-        // each other.
+        // The other array is copied, so that only one of them is locked at a time: two threads that
+        // join two arrays crosswise would wait for each other.
         let other = Self {
             schunk: other.schunk.copy_as_frame(None, false)?,
         };

@@ -17,7 +17,8 @@ enum Dimensions {
     Squeezed([bool; MAX_DIM]),
 }
 
-/// An array with more or fewer dimensions of length 1 over the same chunks. When its array is resized, its shape changes, too.
+/// An array with more or fewer dimensions of length 1 over the same chunks. When its array is
+/// resized, its shape changes, too.
 #[derive(Debug)]
 pub struct View<'a> {
     array: &'a Array,
@@ -25,7 +26,8 @@ pub struct View<'a> {
 }
 
 impl Array {
-    /// A view with new dimensions of length 1. `new` has an element for each dimension of the view, which is true if the dimension is new.
+    /// A view with new dimensions of length 1. `new` has an element for each dimension of the view,
+    /// which is true if the dimension is new.
     ///
     /// ```
     /// # use oxiblosc::{Array, Layout, StorageParams};
@@ -37,8 +39,9 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for too many dimensions, if not exactly those of the array remain without the new ones, and for an array with
-    /// further metalayers, which might depend on its dimensions.
+    /// [`Error::INVALID_PARAM`] for too many dimensions, if not exactly those of the array remain
+    /// without the new ones, and for an array with further metalayers, which might depend on its
+    /// dimensions.
     pub fn expand_dims(&self, new: &[bool]) -> Result<View<'_>> {
         let mut axes = [0; MAX_DIM];
         let front = axes.get_mut(..new.len()).ok_or(Error::INVALID_PARAM)?;
@@ -51,14 +54,16 @@ impl Array {
     /// A view without the dimensions of length 1.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if chunks are padded along one of them, and for an array with further metalayers.
+    /// [`Error::INVALID_PARAM`] if chunks are padded along one of them, and for an array with
+    /// further metalayers.
     pub fn squeeze(&self) -> Result<View<'_>> {
         let shape = self.shape()?;
         let axes = std::array::from_fn(|d| shape.get(d) == Some(&1));
         self.view_with(Dimensions::Squeezed(axes))
     }
 
-    /// A view without some dimensions of length 1. `axes` has an element for each dimension of the array, which is true if it is left out.
+    /// A view without some dimensions of length 1. `axes` has an element for each dimension of the
+    /// array, which is true if it is left out.
     ///
     /// # Errors
     /// [`Error::INVALID_INDEX`] for a dimension of another length, and as for [`Self::squeeze`].
@@ -99,7 +104,8 @@ impl View<'_> {
     /// As [`Array::shape`].
     ///
     /// # Errors
-    /// As for [`Array::shape`]; as for [`Array::squeeze`] if the shape of the array has changed since the view was made.
+    /// As for [`Array::shape`]; as for [`Array::squeeze`] if the shape of the array has changed
+    /// since the view was made.
     pub fn shape(&self) -> Result<Shape> {
         self.array
             .with(|array| self.geometry(&array.geometry)?.shape())

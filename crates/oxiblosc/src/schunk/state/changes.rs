@@ -23,7 +23,8 @@ pub(crate) struct PlannedChange<'a> {
     pub counts: Counts,
     /// The change.
     pub change: Change<'a>,
-    /// The new chunks, if they are to be moved into the store, which keeps each in its own buffer. If the change fails, they are still here.
+    /// The new chunks, if they are to be moved into the store, which keeps each in its own buffer.
+    /// If the change fails, they are still here.
     pub owned: Option<&'a mut TryVec<Buffer>>,
 }
 
@@ -41,7 +42,8 @@ impl State {
         self.apply_with(host, plan, None)
     }
 
-    /// Applies a change, and with `content` replaces the content of the metalayer with this index by other bytes of the same length.
+    /// Applies a change, and with `content` replaces the content of the metalayer with this index
+    /// by other bytes of the same length.
     pub(crate) fn apply_with(
         &mut self,
         host: &dyn Host,
@@ -100,13 +102,15 @@ impl State {
         Ok(plan.counts.nchunks)
     }
 
-    /// The special chunks that the change has to store as bytes, with their indices. Special chunks that are only an offset have the size
-    /// in the header, so they have to be stored as soon as chunks differ in size.
+    /// The special chunks that the change has to store as bytes, with their indices. Special chunks
+    /// that are only an offset have the size in the header, so they have to be stored as soon as
+    /// chunks differ in size.
     ///
     /// # Errors
-    /// [`Error::MAX_BUFSIZE_EXCEEDED`] for more than [`MAX_STORED_SPECIALS`], as a small index may claim more of them than fit into memory;
-    /// [`Error::DATA`] and those of its header for a damaged chunk. Sizes that differ are known from the headers of all chunks alone, so that
-    /// no chunk could be read anymore.
+    /// [`Error::MAX_BUFSIZE_EXCEEDED`] for more than [`MAX_STORED_SPECIALS`], as a small index may
+    /// claim more of them than fit into memory; [`Error::DATA`] and those of its header for a
+    /// damaged chunk. Sizes that differ are known from the headers of all chunks alone, so that no
+    /// chunk could be read anymore.
     fn special_chunks_to_store(&self, plan: &PlannedChange) -> Result<TryVec<(usize, TryVec<u8>)>> {
         let mut specials = TryVec::new();
         if !self.store.is_frame() || self.counts.chunksize <= 0 || plan.counts.chunksize != 0 {

@@ -1,7 +1,8 @@
-//! What belongs to the program of a super-chunk: its contexts, and a window in which it sees the state.
+//! What belongs to the program of a super-chunk: its contexts, and a window in which it sees the
+//! state.
 //!
-//! In Rust programs the contexts are a [`Compressor`](crate::Compressor) and a [`Decompressor`](crate::Decompressor). Those of the C library
-//! may call functions of the program.
+//! In Rust programs the contexts are a [`Compressor`](crate::Compressor) and a
+//! [`Decompressor`](crate::Decompressor). Those of the C library may call functions of the program.
 
 use super::State;
 use crate::context::{Compressor, Decompressor, SchunkInfo};
@@ -35,8 +36,9 @@ pub enum Changed {
 }
 
 impl Changed {
-    /// The chunks whose entries in a window must be updated: those that changed, or all if the window does not show the `before` chunks
-    /// that there were before the change. `now` is the number of chunks after it.
+    /// The chunks whose entries in a window must be updated: those that changed, or all if the
+    /// window does not show the `before` chunks that there were before the change. `now` is the
+    /// number of chunks after it.
     pub fn chunks(&self, before: usize, now: usize) -> Range<usize> {
         match self {
             Self::ChunksFrom(at) if *at <= before => *at..now,
@@ -47,10 +49,11 @@ impl Changed {
     }
 }
 
-/// The part of a super-chunk that belongs to the program: contexts, and a window in which the program sees the state.
+/// The part of a super-chunk that belongs to the program: contexts, and a window in which the
+/// program sees the state.
 ///
-/// The state itself is the super-chunk's. The C library shows it in a public structure, of which programs may set some fields;
-/// a Rust program needs no window.
+/// The state itself is the super-chunk's. The C library shows it in a public structure, of which
+/// programs may set some fields; a Rust program needs no window.
 pub trait Host: Send + Sync {
     /// The compressor.
     ///
@@ -75,19 +78,22 @@ pub trait Host: Send + Sync {
         )
     }
 
-    /// The settings as the window of the program shows them, if it has one: the program may have changed them.
+    /// The settings as the window of the program shows them, if it has one: the program may have
+    /// changed them.
     fn settings(&self) -> Option<ProgramSettings> {
         None
     }
 
-    /// Whether the settings in the window are still these, so that nothing has to be loaded from it. Every reader asks this.
+    /// Whether the settings in the window are still these, so that nothing has to be loaded from
+    /// it. Every reader asks this.
     fn has_set(&self, parameters: &Parameters, chunksize: i32) -> bool {
         self.settings().is_none_or(|settings| {
             settings.parameters == *parameters && settings.chunksize == chunksize
         })
     }
 
-    /// Allocates what [`Self::show`] needs for so many chunks and metalayers, so that it cannot fail.
+    /// Allocates what [`Self::show`] needs for so many chunks and metalayers, so that it cannot
+    /// fail.
     ///
     /// # Errors
     /// `Error::MEMORY_ALLOC`.

@@ -12,10 +12,12 @@ use oxiblosc_chunk::header::ChunkHeader;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-/// How many files are looked for that are missing where chunks differ in size: a small index may tell of many more.
+/// How many files are looked for that are missing where chunks differ in size: a small index may
+/// tell of many more.
 const MAX_MISSING: usize = 64;
 
-/// Whether an error says that a chunk is lost: that it is damaged, or that its file is missing or cannot be read.
+/// Whether an error says that a chunk is lost: that it is damaged, or that its file is missing or
+/// cannot be read.
 pub(crate) fn is_loss(error: Error) -> bool {
     [
         Error::DATA,
@@ -48,7 +50,8 @@ impl State {
         self.sizes_of(&self.counts, true)
     }
 
-    /// As [`Self::sizes`], but with these counters. For `rereads` see [`ChunkStore::find_in`](crate::schunk::ChunkStore).
+    /// As [`Self::sizes`], but with these counters. For `rereads` see
+    /// [`ChunkStore::find_in`](crate::schunk::ChunkStore).
     pub(crate) fn sizes_of(&self, counts: &Counts, rereads: bool) -> Result<ChunkSizes> {
         if counts.chunksize > 0 {
             return Ok(ChunkSizes::Equal {
@@ -80,8 +83,9 @@ impl State {
         Ok(sizes)
     }
 
-    /// Checks that the sizes of the chunks of a frame, which differ, add up to `nbytes` of the counters; or if some are lost, that the others have
-    /// no more data than that. This is done once, since every change after that updates both.
+    /// Checks that the sizes of the chunks of a frame, which differ, add up to `nbytes` of the
+    /// counters; or if some are lost, that the others have no more data than that. This is done
+    /// once, since every change after that updates both.
     fn check_sum(&self, rereads: bool) -> Result<()> {
         if self.sum_checked.load(Ordering::Relaxed) {
             return Ok(());
@@ -120,8 +124,9 @@ impl State {
         Ok(())
     }
 
-    /// Checks that `nbytes`, the size of the data of chunk `nchunk`, agrees with the counters: programs size their buffers by these. Chunks
-    /// that are not in a frame come from the program, and may have any size.
+    /// Checks that `nbytes`, the size of the data of chunk `nchunk`, agrees with the counters:
+    /// programs size their buffers by these. Chunks that are not in a frame come from the program,
+    /// and may have any size.
     ///
     /// # Errors
     /// [`Error::DATA`] if it does not.
@@ -136,22 +141,23 @@ impl State {
         }
     }
 
-    /// Whether a frame that has lost a chunk can be read: its header may be right. If chunks differ in size, those that can be read must not have
-    /// more data than it tells.
+    /// Whether a frame that has lost a chunk can be read: its header may be right. If chunks differ
+    /// in size, those that can be read must not have more data than it tells.
     pub(crate) fn can_be_read(&self) -> bool {
         let counts = self.counts;
         let Ok(chunksize @ 1..) = u64::try_from(counts.chunksize) else {
             return self.check_sum(false).is_ok();
         };
         let nbytes = u64::try_from(counts.nbytes).unwrap_or(0);
-        // If chunks of which only the kind is known are too many to be listed, it is not known whether chunks differ in size.
+        // If chunks of which only the kind is known are too many to be listed, it is not known
+        // whether chunks differ in size.
         nbytes.div_ceil(chunksize) == self.store.nchunks() as u64
             && self.store.specials() <= MAX_STORED_SPECIALS
     }
 
-    /// Checks the first and the last chunk of a frame that was just opened against its header. The others are checked when they are read, and
-    /// so is the sum of their sizes if they differ. Gives corrected counters if chunks differ in size although the header says that they do
-    /// not.
+    /// Checks the first and the last chunk of a frame that was just opened against its header. The
+    /// others are checked when they are read, and so is the sum of their sizes if they differ.
+    /// Gives corrected counters if chunks differ in size although the header says that they do not.
     ///
     /// # Errors
     /// [`Error::DATA`] if the chunks contradict the header; those of reading a chunk.
@@ -164,7 +170,8 @@ impl State {
                 Err(Error::DATA)
             };
         };
-        // If a chunk is not found, the frame is not read again: chunks of the new frame would be compared with the old header.
+        // If a chunk is not found, the frame is not read again: chunks of the new frame would be
+        // compared with the old header.
         let rereads = false;
         let first = self.chunk_info_in(0, rereads)?;
         if counts.nbytes == 0 {
@@ -185,8 +192,8 @@ impl State {
                 _ => self.chunk_info_in(nchunk, rereads)?.nbytes,
             };
             if counts.nbytes_of(nchunk) != Some(found) {
-                // The reference leaves the header as it is when a short last chunk is moved between others. Such a frame is
-                // one whose chunks differ in size.
+                // The reference leaves the header as it is when a short last chunk is moved between
+                // others. Such a frame is one whose chunks differ in size.
                 if self.store.specials() > MAX_STORED_SPECIALS {
                     // A small index may claim more of them than fit into a list of sizes.
                     return Err(Error::DATA);
@@ -196,7 +203,8 @@ impl State {
                     ..counts
                 };
                 let (found, said) = (self.sizes_of(&differing, rereads)?, self.sizes()?);
-                // Another process may have changed the frame and changed it back since the first chunk was read.
+                // Another process may have changed the frame and changed it back since the first
+                // chunk was read.
                 let differ = |nchunk| found.span(nchunk) != said.span(nchunk);
                 return Ok((0..=last).any(differ).then_some(differing));
             }

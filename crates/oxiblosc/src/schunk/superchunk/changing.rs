@@ -10,11 +10,13 @@ use oxiblosc_io::operation::{self, LockLevel, Nesting};
 use std::sync::atomic::Ordering;
 
 impl SuperChunk {
-    /// Begins a change. Changes by other threads wait until it ends, and, if the frame was opened with locking, so do changes through other
-    /// handles. The state is up to date with the frame. Others may read until [`Changing::commit`].
+    /// Begins a change. Changes by other threads wait until it ends, and, if the frame was opened
+    /// with locking, so do changes through other handles. The state is up to date with the frame.
+    /// Others may read until [`Changing::commit`].
     ///
     /// # Errors
-    /// [`Error::LOCK`] in a callback of this super-chunk, which may only read; those of locking and reading a frame.
+    /// [`Error::LOCK`] in a callback of this super-chunk, which may only read; those of locking and
+    /// reading a frame.
     pub fn reserve(&self) -> Result<Changing<'_>> {
         let mut changing = self.reserve_here()?;
         changing.lock()?;
@@ -135,7 +137,8 @@ impl Changing<'_> {
         Ok(())
     }
 
-    /// Waits for the lock of the frame, without the reservation: the thread that has the lock may need it.
+    /// Waits for the lock of the frame, without the reservation: the thread that has the lock may
+    /// need it.
     fn wait(&mut self, waiter: FrameWaiter) -> Result<Option<FrameLockGuard>> {
         let begun = self.begun.as_mut().ok_or(Error::LOCK)?;
         begun.reserved = None;
@@ -145,7 +148,8 @@ impl Changing<'_> {
         Ok(guard)
     }
 
-    /// One attempt of [`Self::lock_for`]. If others have locked the frame, gives a waiter for its lock.
+    /// One attempt of [`Self::lock_for`]. If others have locked the frame, gives a waiter for its
+    /// lock.
     fn try_lock(
         &mut self,
         wanted: Option<Locked>,
@@ -213,7 +217,8 @@ impl Changing<'_> {
         self.schunk.peek()
     }
 
-    /// Makes the change, once all readers have left. `body` must not run callbacks that work on blocks.
+    /// Makes the change, once all readers have left. `body` must not run callbacks that work on
+    /// blocks.
     ///
     /// # Errors
     /// Those of `body`, and of locking and reading a frame.
@@ -222,7 +227,8 @@ impl Changing<'_> {
         self.commit_unlocked(body)
     }
 
-    /// As [`Self::commit`], but without locking the frame and without checking whether other handles have changed it.
+    /// As [`Self::commit`], but without locking the frame and without checking whether other
+    /// handles have changed it.
     ///
     /// # Errors
     /// Those of `body`; [`Error::LOCK`] if readers do not leave in time.
@@ -255,7 +261,8 @@ impl Drop for Changing<'_> {
     }
 }
 
-/// Records that the operation of this thread has locked the super-chunk exclusively, until this is dropped.
+/// Records that the operation of this thread has locked the super-chunk exclusively, until this is
+/// dropped.
 struct ExclusiveAccess(usize);
 
 impl ExclusiveAccess {

@@ -1,5 +1,6 @@
-//! Frames in which the header of one chunk is damaged, or its file. All others and the metalayers can be read, also after any change: a change
-//! fails, or concerns what it was asked for and nothing else.
+//! Frames in which the header of one chunk is damaged, or its file. All others and the metalayers
+//! can be read, also after any change: a change fails, or concerns what it was asked for and
+//! nothing else.
 
 use super::SuperChunk;
 use crate::schunk::chunks::Position;
@@ -65,7 +66,8 @@ struct Frame<'a> {
     name: &'static str,
     /// What is in its chunks.
     kinds: &'static [Kind],
-    /// How often the items of a chunk are there. One of the frames has more than 1 MiB, which is changed in another way.
+    /// How often the items of a chunk are there. One of the frames has more than 1 MiB, which is
+    /// changed in another way.
     times: usize,
     place: Place<'a>,
     /// Whether the last chunk is shorter than the others.
@@ -154,7 +156,8 @@ enum Damage {
 }
 
 impl Damage {
-    /// Bits of each byte of the header, and for a chunk with a file of its own, all that can happen to that.
+    /// Bits of each byte of the header, and for a chunk with a file of its own, all that can happen
+    /// to that.
     fn all(in_files: bool) -> impl Iterator<Item = Self> {
         let flips =
             (0..32).flat_map(|at| [0x01, 0x10, 0x80, 0xff].map(|flip| Self::Flip(at, flip)));
@@ -239,7 +242,8 @@ impl Bytes<'_> {
     }
 }
 
-/// What is to be done to a frame of which chunk `victim` is damaged. It is done to the content, too.
+/// What is to be done to a frame of which chunk `victim` is damaged. It is done to the content,
+/// too.
 type Action = (
     &'static str,
     fn(&Frame, &SuperChunk, &mut Content, usize) -> Result<()>,
@@ -339,7 +343,8 @@ fn holds(schunk: &SuperChunk, content: &Content) -> std::result::Result<(), Stri
     }
 }
 
-/// Damages each chunk in all ways, and makes every change. Of all that, one in `sample` is tried, or with `OXIBLOSC_DAMAGE=full` everything.
+/// Damages each chunk in all ways, and makes every change. Of all that, one in `sample` is tried,
+/// or with `OXIBLOSC_DAMAGE=full` everything.
 fn try_all(frame: &Frame, sample: usize) {
     let is_full = std::env::var("OXIBLOSC_DAMAGE").is_ok_and(|wanted| wanted == "full");
     let step = if is_full { 1 } else { sample };

@@ -1,5 +1,6 @@
-//! Tests of a handle that reads its frame again within a call, since another handle has changed it, while a call on a file fails. Then the
-//! handle and the frame are as before the call or as after it, and the call can be made again.
+//! Tests of a handle that reads its frame again within a call, since another handle has changed it,
+//! while a call on a file fails. Then the handle and the frame are as before the call or as after
+//! it, and the call can be made again.
 
 use super::SuperChunk;
 use super::tests::{Content, content};
@@ -98,7 +99,8 @@ impl Storage for FailingFile {
         self.1.read_at(pos, buf)
     }
 
-    /// A write that fails has written a half, if it is the only one: a disk that is gone takes nothing.
+    /// A write that fails has written a half, if it is the only one: a disk that is gone takes
+    /// nothing.
     fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()> {
         let faults = &self.0.faults;
         if faults.fails() {
@@ -198,7 +200,8 @@ fn append_vlblocks(schunk: &SuperChunk, seed: u8) -> Result<()> {
     schunk.put_chunk(Position::End, &chunk).map(drop)
 }
 
-/// Removes the checksums of header, index and trailer, as the reference does when it changes a frame.
+/// Removes the checksums of header, index and trailer, as the reference does when it changes a
+/// frame.
 fn leave_to_chunks(path: &Path) {
     let directory = path.join("chunks.b2frame");
     let path = if path.is_dir() { &*directory } else { path };
@@ -443,7 +446,8 @@ impl Case<'_> {
         }
     }
 
-    /// Opens the frame while calls on files fail, as [`Self::run`]. The handle shows what is there, if there is one.
+    /// Opens the frame while calls on files fail, as [`Self::run`]. The handle shows what is there,
+    /// if there is one.
     fn run_opening(&self, first: usize, count: usize) -> std::result::Result<usize, String> {
         remove(self.path);
         super::opening::copy_all(self.made, self.path);
@@ -471,7 +475,8 @@ impl Case<'_> {
         shown(&self.open(Arc::default()).expect("a frame"))
     }
 
-    /// Makes the call while `count` calls on files fail, from call `first` on. Gives how many such calls it made.
+    /// Makes the call while `count` calls on files fail, from call `first` on. Gives how many such
+    /// calls it made.
     fn run(&self, call: Call, first: usize, count: usize) -> std::result::Result<usize, String> {
         let faults = Arc::default();
         let own = self.start(&faults);
@@ -576,7 +581,8 @@ fn a_handle_that_follows_another_survives_every_failing_call() {
     each("failing-files", |scenario, case| {
         let kept = case.kept;
         for (name, call) in scenario.calls {
-            // A file that such a back end cannot open may have been removed. Then a handle shows the shape that it knows.
+            // A file that such a back end cannot open may have been removed. Then a handle shows
+            // the shape that it knows.
             if (kept, *name) != (Kept::BackEnd, "shape") {
                 let name = format!("{}, {kept:?}, {name}", scenario.name);
                 sweep.run(&name, |first, count| case.run(*call, first, count));

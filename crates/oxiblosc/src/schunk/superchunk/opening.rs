@@ -1,5 +1,6 @@
-//! Tests that open a frame, or read it again, while another handle changes it. The changes are made before each of the calls that the opening
-//! makes to its files, and before each two of them. The handle must show the frame before or after one of the changes, never a mixture.
+//! Tests that open a frame, or read it again, while another handle changes it. The changes are made
+//! before each of the calls that the opening makes to its files, and before each two of them. The
+//! handle must show the frame before or after one of the changes, never a mixture.
 
 mod interleaving;
 mod scenarios;
@@ -26,7 +27,8 @@ use std::thread;
 const MAX_DISTANCE: usize = 4;
 /// The maximum number of changes of a frame. The two changes of a scenario alternate.
 const MAX_CHANGES: usize = 4;
-/// How many more calls are tested than an opening makes if nothing changes the frame: it makes more if something does.
+/// How many more calls are tested than an opening makes if nothing changes the frame: it makes more
+/// if something does.
 const MORE_CALLS: usize = 8;
 
 /// What a handle shows of its frame.
@@ -88,7 +90,8 @@ enum OpenedAs {
     BackEnd,
 }
 
-/// On Windows no directories are opened: in Wine 8 a removed file of a chunk keeps its name until the opening has closed it.
+/// On Windows no directories are opened: in Wine 8 a removed file of a chunk keeps its name until
+/// the opening has closed it.
 const WAYS_TO_OPEN: &[OpenedAs] = if cfg!(windows) {
     &[OpenedAs::File, OpenedAs::LockedFile, OpenedAs::BackEnd]
 } else {
@@ -181,8 +184,9 @@ impl<'a> ScenarioRun<'a> {
         }
     }
 
-    /// Opens the frame, with changes before these calls. Gives the number of calls that the opening made. With `refreshes`, the calls are those
-    /// of reading the frame again after the first change.
+    /// Opens the frame, with changes before these calls. Gives the number of calls that the opening
+    /// made. With `refreshes`, the calls are those of reading the frame again after the first
+    /// change.
     fn open(&self, at: &[usize], refreshes: bool) -> std::result::Result<usize, String> {
         let path = &self.path;
         remove_all(path);
@@ -261,7 +265,8 @@ impl<'a> ScenarioRun<'a> {
         if states.iter().all(|state| state.seen != shown) {
             return Err(format!("{shown:?}"));
         }
-        // Through such a back end the handle sees only the header, which may be the same as before the changes.
+        // Through such a back end the handle sees only the header, which may be the same as before
+        // the changes.
         if self.through == OpenedAs::BackEnd && asked > 1 {
             return Ok(calls);
         }
@@ -284,7 +289,8 @@ pub(super) fn folder(name: &str) -> PathBuf {
     all.join(format!("oxiblosc-{name}-{}", std::process::id()))
 }
 
-/// Runs scenarios with all ways of opening. `before` gives, for a number of calls, the calls before which the changes are made.
+/// Runs scenarios with all ways of opening. `before` gives, for a number of calls, the calls before
+/// which the changes are made.
 fn sweep(
     name: &str,
     scenarios: &[Scenario],
@@ -315,7 +321,8 @@ fn sweep(
     assert!(wrong.is_empty(), "{} wrong: {shown:#?}", wrong.len());
 }
 
-/// Another handle changes the frame back and forth, so that chunks that are read late fit the header that was read early.
+/// Another handle changes the frame back and forth, so that chunks that are read late fit the
+/// header that was read early.
 #[test]
 fn an_opening_beside_many_changes() {
     sweep("many", &SCENARIOS[1..3], false, |calls| {

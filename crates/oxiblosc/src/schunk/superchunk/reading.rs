@@ -12,17 +12,19 @@ use std::ops::Deref;
 use std::sync::atomic::Ordering;
 
 impl SuperChunk {
-    /// The state, up to date with what other handles have changed. It does not change until the guard is dropped: changes through this
-    /// handle wait, and, if the frame was opened with locking, changes through others wait, too.
+    /// The state, up to date with what other handles have changed. It does not change until the
+    /// guard is dropped: changes through this handle wait, and, if the frame was opened with
+    /// locking, changes through others wait, too.
     ///
     /// # Errors
-    /// [`Error::LOCK`] in a function of a back end that an operation on this super-chunk called; those of reading a frame.
+    /// [`Error::LOCK`] in a function of a back end that an operation on this super-chunk called;
+    /// those of reading a frame.
     pub fn read(&self) -> Result<Reading<'_>> {
         self.read_for(None)
     }
 
-    /// As [`Self::read`], to work on the chunk `nchunk`, which is recorded for callbacks. If there is such a chunk, the caller has to call
-    /// [`Self::show_current`].
+    /// As [`Self::read`], to work on the chunk `nchunk`, which is recorded for callbacks. If there
+    /// is such a chunk, the caller has to call [`Self::show_current`].
     #[inline(always)]
     pub(in crate::schunk) fn read_for(&self, nchunk: Option<usize>) -> Result<Reading<'_>> {
         let standing = operation::nesting(self.id)?;
@@ -62,8 +64,9 @@ impl SuperChunk {
         })
     }
 
-    /// As [`Self::read`], but gives the state as this handle knows it, and takes no lock of the frame. To wait for that lock might be a
-    /// deadlock: the thread that has it may be waiting for something that the caller holds, such as the lock of an interpreter.
+    /// As [`Self::read`], but gives the state as this handle knows it, and takes no lock of the
+    /// frame. To wait for that lock might be a deadlock: the thread that has it may be waiting for
+    /// something that the caller holds, such as the lock of an interpreter.
     ///
     /// # Errors
     /// [`Error::LOCK`] as for [`Self::read`].
@@ -122,8 +125,8 @@ impl SuperChunk {
         }
     }
 
-    /// Takes the reader's lock if the state is up to date and, with `after_writers`, no writer waits for the frame. Gives whether the frame
-    /// is locked.
+    /// Takes the reader's lock if the state is up to date and, with `after_writers`, no writer
+    /// waits for the frame. Gives whether the frame is locked.
     #[inline(always)]
     fn read_current(&self, standing: Nesting, after_writers: bool) -> Result<Option<Current<'_>>> {
         let is_first = standing == Nesting::Idle;
@@ -137,7 +140,8 @@ impl SuperChunk {
         Self::read_current_frame(state, is_first, after_writers)
     }
 
-    /// The part of [`Self::read_current`] for frames on disk and transactions. `is_first` says that the thread is in no operation.
+    /// The part of [`Self::read_current`] for frames on disk and transactions. `is_first` says that
+    /// the thread is in no operation.
     #[inline(never)]
     fn read_current_frame(
         state: Reader<'_, State>,
@@ -201,7 +205,8 @@ impl SuperChunk {
                     Err(waiter) => waiter,
                 }
             };
-            // The thread that has locked the frame may need this handle, so the state is not locked while this thread waits.
+            // The thread that has locked the frame may need this handle, so the state is not locked
+            // while this thread waits.
             guard = Some(waiter.wait(timeout)?);
             if let Some(current) = self.read_current(standing, false)? {
                 return Ok(current);
@@ -213,7 +218,8 @@ impl SuperChunk {
 /// The state, and whether the frame is locked.
 type Current<'a> = (Reader<'a, State>, bool);
 
-/// The state of a super-chunk, which is not changed until this is dropped; see [`SuperChunk::read`].
+/// The state of a super-chunk, which is not changed until this is dropped; see
+/// [`SuperChunk::read`].
 pub struct Reading<'a> {
     // Dropped first, since its `drop` needs the state.
     /// None if an outer operation has the state locked.

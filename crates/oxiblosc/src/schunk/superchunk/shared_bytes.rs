@@ -1,5 +1,5 @@
-//! Frames whose index gives several chunks the same bytes, or bytes that overlap. No writer makes them, but they can be read. A change of one
-//! chunk must not change another.
+//! Frames whose index gives several chunks the same bytes, or bytes that overlap. No writer makes
+//! them, but they can be read. A change of one chunk must not change another.
 
 use super::SuperChunk;
 use crate::schunk::chunks::Position;

@@ -1,4 +1,5 @@
-//! Tests of calls that fail in the middle: the super-chunk then has the state from before, and later calls work.
+//! Tests of calls that fail in the middle: the super-chunk then has the state from before, and
+//! later calls work.
 
 use super::SuperChunk;
 use crate::CParams;
@@ -72,7 +73,8 @@ pub(super) fn remove(path: &Path) {
     let _ = std::fs::remove_file(path.with_extension("b2lock"));
 }
 
-/// All that a handle shows, but for `cbytes`: bytes that a frame has for deleted chunks are counted in some cases.
+/// All that a handle shows, but for `cbytes`: bytes that a frame has for deleted chunks are counted
+/// in some cases.
 #[derive(Debug, PartialEq)]
 pub(super) struct Content {
     counts: Counts,
@@ -133,7 +135,8 @@ const ACTIONS: [(&str, Action); 8] = [
     }),
 ];
 
-/// Runs an action so that its `nth` preparation of the window fails. Gives whether it succeeded, as there are fewer.
+/// Runs an action so that its `nth` preparation of the window fails. Gives whether it succeeded, as
+/// there are fewer.
 fn fail_at(nth: usize, path: Option<&CString>, (name, action): (&str, Action)) -> bool {
     let (host, calls_left) = window();
     let options = || {

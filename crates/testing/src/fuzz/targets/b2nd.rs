@@ -1,4 +1,5 @@
-//! Arrays: out of a frame that cannot be trusted, and one on which operations follow each other, beside a plain model.
+//! Arrays: out of a frame that cannot be trusted, and one on which operations follow each other,
+//! beside a plain model.
 
 use super::super::arrays::{Array, Cut};
 use super::super::model::{Model, count, ranges};
@@ -9,7 +10,8 @@ const MOST: usize = 2000;
 /// The largest data that is read of a frame's array.
 const LARGEST: usize = 1 << 20;
 
-/// A byte that says which of the two, then a frame, or numbers that say how the array is cut and what is done to it.
+/// A byte that says which of the two, then a frame, or numbers that say how the array is cut and
+/// what is done to it.
 pub fn run(data: &[u8]) {
     let mut input = Input(data);
     if input.byte() & 1 == 0 {
@@ -19,7 +21,8 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Everything that can be done to the array of a frame, whatever it gives. The first byte says where.
+/// Everything that can be done to the array of a frame, whatever it gives. The first byte says
+/// where.
 fn frame(mut input: Input) {
     let seed = i64::from(input.byte());
     let Some(array) = Array::of_frame(input.rest()) else {

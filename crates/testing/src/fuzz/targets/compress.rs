@@ -1,4 +1,5 @@
-//! Compression with any parameters: the bytes do not depend on the number of threads, and the data come back.
+//! Compression with any parameters: the bytes do not depend on the number of threads, and the data
+//! come back.
 
 use super::super::calls::{Decompression, Getitem, c_len, compress, decompress, getitem};
 use super::super::numbers::Input;
@@ -76,7 +77,8 @@ pub fn parameters(input: &mut Input) -> Parameters {
     }
 }
 
-/// Parameters, then data: the first bytes say how much room there is, and whether the rest is the data, is repeated, or is a recipe.
+/// Parameters, then data: the first bytes say how much room there is, and whether the rest is the
+/// data, is repeated, or is a recipe.
 pub fn run(data: &[u8]) {
     let mut input = Input(data);
     let parameters = parameters(&mut input);

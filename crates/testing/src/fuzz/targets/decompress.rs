@@ -1,4 +1,5 @@
-//! Whole chunks. One thread and two threads agree, and no byte of the result comes from the memory it was put in.
+//! Whole chunks. One thread and two threads agree, and no byte of the result comes from the memory
+//! it was put in.
 
 use super::super::calls::{Decompression, c_len, decompress};
 use super::{Case, LARGEST, MANY_BLOCKS};
@@ -65,7 +66,8 @@ impl BlockSource for Fetched<'_> {
     }
 }
 
-/// A chunk whose blocks are fetched gives what the same chunk gives in memory, or an error where that does.
+/// A chunk whose blocks are fetched gives what the same chunk gives in memory, or an error where
+/// that does.
 fn fetched(case: &Case) {
     let whole = |header: &ChunkHeader| header.cbytes <= case.chunk.len();
     let Some(header) = case.header.filter(whole) else {
@@ -102,7 +104,8 @@ fn fetched(case: &Case) {
     }
 }
 
-/// A chunk that gets checksums gives what it gave without, and one that has some loses nothing by being looked at.
+/// A chunk that gets checksums gives what it gave without, and one that has some loses nothing by
+/// being looked at.
 fn with_checksums(bytes: &[u8], data: &Result<Box<[u8]>>) {
     let Ok(Some(checked)) = add_checksums::add(bytes) else {
         return;

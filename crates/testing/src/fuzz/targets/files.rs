@@ -1,5 +1,6 @@
-//! Frames in files and directories that cannot be trusted, with what looks like the record of a change behind them: nothing worse than an error
-//! comes of it, and who only reads a file that may be a copy of another leaves it as it is.
+//! Frames in files and directories that cannot be trusted, with what looks like the record of a
+//! change behind them: nothing worse than an error comes of it, and who only reads a file that may
+//! be a copy of another leaves it as it is.
 
 use super::super::arrays;
 use super::super::numbers::{Input, Random};
@@ -57,7 +58,8 @@ impl Drop for Folder {
     }
 }
 
-/// A byte of options, one that says where and what is changed, what a record or a directory needs, and a frame.
+/// A byte of options, one that says where and what is changed, what a record or a directory needs,
+/// and a frame.
 pub fn run(data: &[u8]) {
     let mut input = Input(data);
     let (options, seed) = (input.byte(), input.byte());
@@ -159,8 +161,8 @@ impl RecordInput {
         }
     }
 
-    /// Appends the record to the bytes of a file whose frame begins at `base`. The process died before it changed anything but the bytes of the
-    /// patches.
+    /// Appends the record to the bytes of a file whose frame begins at `base`. The process died
+    /// before it changed anything but the bytes of the patches.
     fn append(
         &mut self,
         bytes: &mut Vec<u8>,

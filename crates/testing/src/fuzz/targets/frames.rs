@@ -1,4 +1,5 @@
-//! A contiguous frame in memory that cannot be trusted, and checksums of it that may lie: nothing worse than an error comes of it.
+//! A contiguous frame in memory that cannot be trusted, and checksums of it that may lie: nothing
+//! worse than an error comes of it.
 
 use super::super::arrays;
 use super::super::numbers::{Input, Random};
@@ -90,7 +91,8 @@ fn names(state: &State) -> Vec<Vec<u8>> {
     layers.map(|layer| layer.name.to_vec()).collect()
 }
 
-/// Changes a super-chunk, in a transaction or not, and reads it, before the transaction is committed too.
+/// Changes a super-chunk, in a transaction or not, and reads it, before the transaction is
+/// committed too.
 pub(super) fn change_and_read(schunk: &SuperChunk, in_transaction: bool, random: &mut Random) {
     let transaction = in_transaction.then(|| schunk.transaction());
     change(schunk, random);

@@ -39,8 +39,8 @@ pub fn run(data: &[u8]) {
     };
     let code = getitem(Getitem::Plain, chunk, start, n, &mut dest);
     let rc = getitem(Getitem::Context(context), chunk, start, n, &mut other);
-    // A postfilter needs whole blocks; without one a part may be read of a block that is damaged elsewhere, but not a part
-    // of a repeated value that has another size than an item.
+    // A postfilter needs whole blocks; without one a part may be read of a block that is damaged
+    // elsewhere, but not a part of a repeated value that has another size than an item.
     if context.postfilter {
         assert!(
             code < 0 || rc < 0 || code == rc,

@@ -1,4 +1,5 @@
-//! What a header says, through every function that asks it; and the chunks that are nothing but a header.
+//! What a header says, through every function that asks it; and the chunks that are nothing but a
+//! header.
 
 use super::super::calls::{
     Decompression, Getitem, c_len, decompress, getitem, vlchunk_get_nblocks,
@@ -100,7 +101,8 @@ fn special(input: &mut Input) {
     let room = if room < 240 { needed } else { room - 220 };
     let mut chunk = vec![0; room].into_boxed_slice();
     let (dest, destsize) = (chunk.as_mut_ptr().cast(), c_len(room));
-    // SAFETY: the destination has the size given, the value that of an item; the parameters hold no pointers.
+    // SAFETY: the destination has the size given, the value that of an item; the parameters hold no
+    // pointers.
     let cbytes = unsafe {
         match kind & 3 {
             0 => blosc2_chunk_zeros(cparams, nbytes, dest, destsize),

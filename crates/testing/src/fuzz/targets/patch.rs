@@ -1,4 +1,5 @@
-//! A part of a chunk's data is overwritten: the rest is as before, if it could be read at all and no blocks overlap.
+//! A part of a chunk's data is overwritten: the rest is as before, if it could be read at all and
+//! no blocks overlap.
 
 use super::{Case, LARGEST, MANY_BLOCKS};
 use oxiblosc_chunk::Chunk;

@@ -1,4 +1,5 @@
-//! The registered codecs and filters by themselves: streams that cannot be trusted, and data there and back.
+//! The registered codecs and filters by themselves: streams that cannot be trusted, and data there
+//! and back.
 
 use super::super::numbers::Input;
 use oxiblosc_base::cells::BlockShape;
@@ -11,7 +12,8 @@ const MOST: usize = 20_000;
 /// What the first byte of an input says, modulo [`KINDS`].
 const KINDS: u8 = 6;
 
-/// A byte that says what to do, a meta byte, the size of an item, the shape of a block, then a stream or data.
+/// A byte that says what to do, a meta byte, the size of an item, the shape of a block, then a
+/// stream or data.
 pub fn run(data: &[u8]) {
     let mut input = Input(data);
     let what = input.byte();

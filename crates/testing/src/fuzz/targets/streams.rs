@@ -63,7 +63,8 @@ fn encode(codec: Codec, mut input: Input) {
         false => input.rest(),
     };
     if by_recipe {
-        // There is more data than a short number can tell. A quarter of all inputs have room for more than them.
+        // There is more data than a short number can tell. A quarter of all inputs have room for
+        // more than them.
         room = data.len() * (room & 0x3ff) / 0x300;
     }
     let make = |samples: &[u8]| Dict::for_compression(codec, clevel, samples).ok();

@@ -1,5 +1,6 @@
-//! The lock of writers of a file. On Linux it is on one byte far behind the contents, and belongs to the open file. Locks of whole files by
-//! `flock` are another kind there, and do not conflict with it. On other systems the lock is `flock`, which does not tell who has it.
+//! The lock of writers of a file. On Linux it is on one byte far behind the contents, and belongs
+//! to the open file. Locks of whole files by `flock` are another kind there, and do not conflict
+//! with it. On other systems the lock is `flock`, which does not tell who has it.
 
 use std::fs::{File, TryLockError};
 #[cfg(target_os = "linux")]
@@ -10,7 +11,8 @@ use std::os::fd::AsRawFd;
 pub enum Blocked {
     /// Another has just this lock exclusively, or had it a moment ago.
     Writer,
-    /// Others share it, as readers of this library do for a moment, and anybody who may read the file can.
+    /// Others share it, as readers of this library do for a moment, and anybody who may read the
+    /// file can.
     Sharers,
     /// This process itself has locked the whole file exclusively, by a lock that belongs to it.
     OwnProcess,
@@ -24,7 +26,8 @@ pub enum Blocked {
 #[cfg(target_os = "linux")]
 const BYTE: (i64, i64) = (1 << 62, 1);
 
-/// Takes the lock if no conflicting lock is held, exclusively (`alone`) or shared. Exclusively it keeps others out only if the file is open for writing.
+/// Takes the lock if no conflicting lock is held, exclusively (`alone`) or shared. Exclusively it
+/// keeps others out only if the file is open for writing.
 ///
 /// # Errors
 /// Why it was not granted.
@@ -38,7 +41,8 @@ pub fn try_take(file: &File, alone: bool) -> Result<(), Blocked> {
         Some(libc::EAGAIN | libc::EACCES) => Err(who(file, kind)),
         // The system does not know these commands.
         Some(libc::EINVAL) => try_whole(file, alone),
-        // The file is open for reading only, so nothing can be changed through it: that is the error of whoever tries.
+        // The file is open for reading only, so nothing can be changed through it: that is the
+        // error of whoever tries.
         Some(libc::EBADF) => Ok(()),
         _ => Err(Blocked::Unsupported),
     }
@@ -99,7 +103,8 @@ fn try_whole(file: &File, alone: bool) -> Result<(), Blocked> {
     })
 }
 
-/// Locks the whole file by `flock`, which on Linux does not conflict with the lock of the byte. On other systems they are the same.
+/// Locks the whole file by `flock`, which on Linux does not conflict with the lock of the byte. On
+/// other systems they are the same.
 ///
 /// # Errors
 /// Why it was not granted.

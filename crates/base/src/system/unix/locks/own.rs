@@ -1,12 +1,14 @@
 //! Files whose locks belong to one process, and which stay open between the calls of the library.
 //!
-//! A lock belongs to the open file, which the child of a `fork` shares with its parent: what the parent locked would stay locked after
-//! its end, as long as the child lives. So the child opens each such file anew, under the same number, before `fork` returns there. That
-//! can be done on Linux, by the paths that it gives to open files.
+//! A lock belongs to the open file, which the child of a `fork` shares with its parent: what the
+//! parent locked would stay locked after its end, as long as the child lives. So the child opens
+//! each such file anew, under the same number, before `fork` returns there. That can be done on
+//! Linux, by the paths that it gives to open files.
 //!
-//! A program may close descriptors that are not its own: one that becomes a daemon closes all. Then their numbers are given to other
-//! files. Two things tell: this library notes for each number which of its files had it last, and the position of a kept file,
-//! which belongs to the open file and which nothing else uses, is a number that no other open file has.
+//! A program may close descriptors that are not its own: one that becomes a daemon closes all. Then
+//! their numbers are given to other files. Two things tell: this library notes for each number
+//! which of its files had it last, and the position of a kept file, which belongs to the open file
+//! and which nothing else uses, is a number that no other open file has.
 
 use crate::system::process::on_fork;
 use std::fs::File;
@@ -34,8 +36,9 @@ impl OwnFile {
         }
     }
 
-    /// Prepares the file to be kept open while the program may close descriptors: [`Self::is_open`] tells whether it has. From now on
-    /// the position of the file must not be changed. False if it has none.
+    /// Prepares the file to be kept open while the program may close descriptors: [`Self::is_open`]
+    /// tells whether it has. From now on the position of the file must not be changed. False if it
+    /// has none.
     pub fn keep(&self) -> bool {
         let (descriptor, mark) = (self.as_raw_fd(), new_mark());
         // SAFETY: a call with numbers, on an open descriptor.
@@ -58,14 +61,15 @@ impl OwnFile {
         self.mark() != OPEN
     }
 
-    /// Whether no later file of this library has got the number of the descriptor. This asks the system for nothing.
+    /// Whether no later file of this library has got the number of the descriptor. This asks the
+    /// system for nothing.
     pub fn has_number(&self) -> bool {
         let noted = place(self.as_raw_fd()).map(|place| place.load(Ordering::Relaxed));
         noted.is_none_or(|noted| noted == self.mark())
     }
 
-    /// Whether the descriptor is this file's still. It is not, if the program has closed it; then nothing must be done with it. Without
-    /// [`Self::keep`] this is not known, and true.
+    /// Whether the descriptor is this file's still. It is not, if the program has closed it; then
+    /// nothing must be done with it. Without [`Self::keep`] this is not known, and true.
     pub fn is_open(&self) -> bool {
         !self.is_kept() || self.has_number() && has_mark(self.as_raw_fd(), self.mark())
     }
@@ -104,11 +108,12 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 const FREE: u32 = 0;
 /// Noted for an open file without a mark.
 const OPEN: u32 = 1;
-/// Marks are positions from here on, and less than twice this, which every file system allows. Few files are that long.
+/// Marks are positions from here on, and less than twice this, which every file system allows. Few
+/// files are that long.
 const FIRST_MARK: u32 = 1 << 30;
 
-/// A mark that no other file of this process has, as long as there are less than [`FIRST_MARK`]. Those of another copy of this library are
-/// others, as they depend on where it lies in memory.
+/// A mark that no other file of this process has, as long as there are less than [`FIRST_MARK`].
+/// Those of another copy of this library are others, as they depend on where it lies in memory.
 fn new_mark() -> u32 {
     static MARKS: AtomicU32 = AtomicU32::new(0);
     let mixed = |number: u32| number.wrapping_mul(0x9e37_79b1);
@@ -118,8 +123,8 @@ fn new_mark() -> u32 {
     FIRST_MARK + own.wrapping_add(mixed(number)) % FIRST_MARK
 }
 
-/// Whether the file with this descriptor has the mark. Where the file system does not answer it is taken for ours, so that its locks are given back
-/// and it is closed.
+/// Whether the file with this descriptor has the mark. Where the file system does not answer it is
+/// taken for ours, so that its locks are given back and it is closed.
 fn has_mark(descriptor: RawFd, mark: u32) -> bool {
     // SAFETY: a call with numbers; a descriptor that is not open is an error.
     let position = unsafe { libc::lseek(descriptor, 0, libc::SEEK_CUR) };
@@ -138,15 +143,17 @@ const BLOCKS: usize = 1 << 10;
 /// What is noted for as many descriptors.
 type Block = [AtomicU32; PLACES];
 
-/// Notes for all descriptors that Linux gives to a process unless its administrator allows more; for others nothing is noted. A block is
-/// made for the first of its descriptors, but for that of the lowest, and never freed, since a `fork` may happen while another thread changes a place.
+/// Notes for all descriptors that Linux gives to a process unless its administrator allows more;
+/// for others nothing is noted. A block is made for the first of its descriptors, but for that of
+/// the lowest, and never freed, since a `fork` may happen while another thread changes a place.
 static NOTED: [AtomicPtr<Block>; BLOCKS] = {
     let mut blocks = [const { AtomicPtr::new(null_mut()) }; BLOCKS];
     blocks[0] = AtomicPtr::new((&raw const FIRST).cast_mut());
     blocks
 };
 
-/// The block that most processes need alone. It takes no memory that would be left when the library is unloaded.
+/// The block that most processes need alone. It takes no memory that would be left when the library
+/// is unloaded.
 static FIRST: Block = [const { AtomicU32::new(FREE) }; PLACES];
 
 /// Where it is noted which file has a descriptor; none if nothing ever was.
@@ -190,7 +197,8 @@ fn note(descriptor: RawFd) {
     }
 }
 
-/// Runs in the child before `fork` returns there, where only calls are safe that a signal handler may make.
+/// Runs in the child before `fork` returns there, where only calls are safe that a signal handler
+/// may make.
 extern "C" fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
     for (index, block) in NOTED.iter().enumerate() {
@@ -211,7 +219,8 @@ extern "C" fn in_child() {
     }
 }
 
-/// Gives a descriptor an open file of its own, at the same position. Where that cannot be done, it stays as it is.
+/// Gives a descriptor an open file of its own, at the same position. Where that cannot be done, it
+/// stays as it is.
 #[cfg(target_os = "linux")]
 pub(super) fn open_anew(descriptor: RawFd) {
     const FRONT: &[u8] = b"/proc/self/fd/";
@@ -227,7 +236,8 @@ pub(super) fn open_anew(descriptor: RawFd) {
         *digit = b'0' + (left % 10) as u8;
         left /= 10;
     }
-    // SAFETY: a C string, descriptors that this function owns or that are open in this process, and room for what is told.
+    // SAFETY: a C string, descriptors that this function owns or that are open in this process, and
+    // room for what is told.
     unsafe {
         let mut about: libc::stat64 = std::mem::zeroed();
         let known = libc::fstat64(descriptor, &mut about) == 0;
@@ -235,7 +245,8 @@ pub(super) fn open_anew(descriptor: RawFd) {
             return;
         }
         let access = libc::fcntl(descriptor, libc::F_GETFL) & libc::O_ACCMODE;
-        // Where it is one of the standard streams' descriptors, no other thread of this process can use it meanwhile: there is none yet.
+        // Where it is one of the standard streams' descriptors, no other thread of this process can
+        // use it meanwhile: there is none yet.
         let new = libc::open64(path.as_ptr().cast(), access | libc::O_CLOEXEC);
         if new >= 0 {
             let position = libc::lseek64(descriptor, 0, libc::SEEK_CUR);

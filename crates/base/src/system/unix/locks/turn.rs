@@ -1,5 +1,5 @@
-//! The lock of the writer that waits: on one byte far behind the contents of the lock file. Only Linux has one that belongs to an open
-//! file.
+//! The lock of the writer that waits: on one byte far behind the contents of the lock file. Only
+//! Linux has one that belongs to an open file.
 
 use std::fs::File;
 

@@ -68,7 +68,8 @@ impl Interleaving {
 }
 
 impl Schedule {
-    /// Makes the first change now, and counts calls from here on. The second change is made before call `at`.
+    /// Makes the first change now, and counts calls from here on. The second change is made before
+    /// call `at`.
     pub(super) fn begin_with_a_change(&mut self, at: &[usize]) {
         self.ask.send(self.changes[0]).unwrap();
         self.asked = 1;

@@ -60,7 +60,8 @@ fn protection(locking: bool) -> Protection {
 
 pub(super) type FrameChange = fn(&ScenarioFrame) -> Result<()>;
 
-/// A frame, and two changes of it. Most second changes undo the first, so that the header may be the same as before both.
+/// A frame, and two changes of it. Most second changes undo the first, so that the header may be
+/// the same as before both.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
     /// The chunks of a super-chunk by their bytes, or the items of an array.
