@@ -44,12 +44,12 @@ extern "C" fn decode_nothing(
     _: *const u8,
     _: i32,
     _: *mut u8,
-    room: i32,
+    capacity: i32,
     _: u8,
     _: *mut oxiblosc_testing::abi::DParams,
     _: *const c_void,
 ) -> c_int {
-    room
+    capacity
 }
 
 /// What is measured.

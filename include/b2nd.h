@@ -43,14 +43,15 @@ struct chunk_cache_s {
 };
 
 /**
- * What an array is made from, seen from C by its address alone. Made by `b2nd_create_ctx`, freed by `b2nd_free_ctx`.
+ * What an array is made from, seen from C by its address alone. Made by `b2nd_create_ctx`, freed
+ * by `b2nd_free_ctx`.
  */
 typedef struct b2nd_context_s b2nd_context_t;
 
 /**
- * An array: its shape is cut into chunks, each chunk into blocks, the last ones padded. Every field is the library's to
- * write, and every pointer the library's to free, with `b2nd_free`. Shapes and strides count items, and use the first
- * `ndim` entries.
+ * An array: its shape is cut into chunks, each chunk into blocks, the last ones padded. Every
+ * field is the library's to write, and every pointer the library's to free, with `b2nd_free`.
+ * Shapes and strides count items, and use the first `ndim` entries.
  */
 typedef struct b2nd_array_t {
   /** The super-chunk that holds the data. */
@@ -100,11 +101,12 @@ typedef struct b2nd_array_t {
 } b2nd_array_t;
 
 /**
- * Makes the parameters of an array: `ndim` dimensions, the shapes of the array, of its chunks and of their blocks, the
- * dtype as text (NULL: opaque bytes), and the format of that text. `b2_storage` (NULL: the defaults) says how it is kept
- * and compressed, and is copied with what it points to; the block size follows from `blockshape`. Arrays get the
- * `nmetalayers` metalayers at `metalayers` beside their own; names and contents must stay as long as the context is used.
- * Free it with `b2nd_free_ctx`.
+ * Makes the parameters of an array: `ndim` dimensions, the shapes of the array, of its chunks and
+ * of their blocks, the dtype as text (NULL: opaque bytes), and the format of that text.
+ * `b2_storage` (NULL: the defaults) says how it is kept and compressed, and is copied with what it
+ * points to; the block size follows from `blockshape`. Arrays get the `nmetalayers` metalayers at
+ * `metalayers` beside their own; names and contents must stay as long as the context is used. Free
+ * it with `b2nd_free_ctx`.
  *
  * Returns NULL for impossible shapes, or more than `B2ND_MAX_METALAYERS` metalayers.
  *
@@ -131,21 +133,18 @@ b2nd_context_t *b2nd_create_ctx(const blosc2_storage *b2_storage,
 BLOSC_EXPORT int b2nd_free_ctx(b2nd_context_t *ctx);
 
 /**
- * Writes an array as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with `free`;
- * else the buffer is the array's, until that changes. Returns 0, or a negative error code.
+ * Writes an array as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees
+ * `*cframe` with `free`; else the buffer is the array's, until that changes. Returns 0, or a
+ * negative error code.
  *
  * Required of the caller:
  * The pointers are NULL or valid.
  */
-BLOSC_EXPORT
-int b2nd_to_cframe(const b2nd_array_t *array,
-                   uint8_t **cframe,
-                   int64_t *cframe_len,
-                   bool *needs_free);
+BLOSC_EXPORT int b2nd_to_cframe(const b2nd_array_t *array, uint8_t **cframe, int64_t *cframe_len, bool *needs_free);
 
 /**
- * Makes an array of a contiguous frame of `cframe_len` bytes; `copy` as in `blosc2_schunk_from_buffer`. Returns 0, or a
- * negative error code; `*array` is then NULL.
+ * Makes an array of a contiguous frame of `cframe_len` bytes; `copy` as in
+ * `blosc2_schunk_from_buffer`. Returns 0, or a negative error code; `*array` is then NULL.
  *
  * Required of the caller:
  * The pointers are NULL or valid; `cframe` has `cframe_len` bytes.
@@ -153,7 +152,8 @@ int b2nd_to_cframe(const b2nd_array_t *array,
 BLOSC_EXPORT int b2nd_from_cframe(uint8_t *cframe, int64_t cframe_len, bool copy, b2nd_array_t **array);
 
 /**
- * Opens the array at `urlpath`, a file or a directory. Returns 0, or a negative error code; `*array` is then NULL.
+ * Opens the array at `urlpath`, a file or a directory. Returns 0, or a negative error code;
+ * `*array` is then NULL.
  *
  * Required of the caller:
  * The pointers are NULL or valid.
@@ -169,56 +169,46 @@ BLOSC_EXPORT int b2nd_open(const char *urlpath, b2nd_array_t **array);
 BLOSC_EXPORT int b2nd_open_offset(const char *urlpath, b2nd_array_t **array, int64_t offset);
 
 /**
- * Writes a copy of an array to `urlpath`, where nothing may be yet: a file, or a directory if the array's chunks are each
- * on their own. Returns 0, or a negative error code.
+ * Writes a copy of an array to `urlpath`, where nothing may be yet: a file, or a directory if the
+ * array's chunks are each on their own. Returns 0, or a negative error code.
  *
  * Required of the caller:
  * The pointers are NULL or valid.
  */
-BLOSC_EXPORT
-int b2nd_save(const b2nd_array_t *array,
-              char *urlpath);
+BLOSC_EXPORT int b2nd_save(const b2nd_array_t *array, char *urlpath);
 
 /**
- * Appends an array to a file as a contiguous frame; `b2nd_open_offset` opens it there. Returns where it begins in the file,
- * or a negative error code.
+ * Appends an array to a file as a contiguous frame; `b2nd_open_offset` opens it there. Returns
+ * where it begins in the file, or a negative error code.
  *
  * Required of the caller:
  * The pointers are NULL or valid.
  */
-BLOSC_EXPORT
-int64_t b2nd_save_append(const b2nd_array_t *array,
-                         const char *urlpath);
+BLOSC_EXPORT int64_t b2nd_save_append(const b2nd_array_t *array, const char *urlpath);
 
 /**
- * Makes an array of the items at `buffer`, in C order; `buffersize` is at least their size. Returns 0, or a negative error
- * code; `*array` is then NULL.
+ * Makes an array of the items at `buffer`, in C order; `buffersize` is at least their size.
+ * Returns 0, or a negative error code; `*array` is then NULL.
  *
  * Required of the caller:
  * The pointers are NULL or valid; `buffer` has `buffersize` bytes.
  */
-BLOSC_EXPORT
-int b2nd_from_cbuffer(b2nd_context_t *ctx,
-                      b2nd_array_t **array,
-                      const void *buffer,
-                      int64_t buffersize);
+BLOSC_EXPORT int b2nd_from_cbuffer(b2nd_context_t *ctx, b2nd_array_t **array, const void *buffer, int64_t buffersize);
 
 /**
- * Reads all items of an array into `buffer`, in C order; `buffersize` is at least their size. Returns 0, or a negative error
- * code.
+ * Reads all items of an array into `buffer`, in C order; `buffersize` is at least their size.
+ * Returns 0, or a negative error code.
  *
  * Required of the caller:
  * The pointers are NULL or valid; `buffer` has `buffersize` bytes.
  */
-BLOSC_EXPORT
-int b2nd_to_cbuffer(const b2nd_array_t *array,
-                    void *buffer,
-                    int64_t buffersize);
+BLOSC_EXPORT int b2nd_to_cbuffer(const b2nd_array_t *array, void *buffer, int64_t buffersize);
 
 /**
- * Copies the items from `src_start` to before `src_stop` of an array into another one, where they begin at `dst_start`.
- * Both have `ndim` dimensions and items of `itemsize` bytes, and lie in buffers of the shapes given. Returns 0;
- * `BLOSC2_ERROR_INVALID_PARAM` when the slice is not inside both arrays.
+ * Copies the items from `src_start` to before `src_stop` of an array into another one, where they
+ * begin at `dst_start`. Both have `ndim` dimensions and items of `itemsize` bytes, and lie in
+ * buffers of the shapes given. Returns 0; `BLOSC2_ERROR_INVALID_PARAM` when the slice is not
+ * inside both arrays.
  *
  * Required of the caller:
  * The buffers hold arrays of these shapes; shapes and positions have `ndim` elements.
@@ -253,15 +243,13 @@ int b2nd_copy_buffer(int8_t ndim,
                      const int64_t *dst_start);
 
 /**
- * Makes an array whose items have no value yet: reading one gives anything. Returns 0, or a negative error code; `*array`
- * is then NULL.
+ * Makes an array whose items have no value yet: reading one gives anything. Returns 0, or a
+ * negative error code; `*array` is then NULL.
  *
  * Required of the caller:
  * Both pointers are NULL or valid.
  */
-BLOSC_EXPORT
-int b2nd_uninit(b2nd_context_t *ctx,
-                b2nd_array_t **array);
+BLOSC_EXPORT int b2nd_uninit(b2nd_context_t *ctx, b2nd_array_t **array);
 
 /**
  * As `b2nd_zeros`.
@@ -280,7 +268,8 @@ BLOSC_EXPORT int b2nd_empty(b2nd_context_t *ctx, b2nd_array_t **array);
 BLOSC_EXPORT int b2nd_zeros(b2nd_context_t *ctx, b2nd_array_t **array);
 
 /**
- * Makes an array of NaNs; items have 4 or 8 bytes. Returns 0, or a negative error code; `*array` is then NULL.
+ * Makes an array of NaNs; items have 4 or 8 bytes. Returns 0, or a negative error code; `*array`
+ * is then NULL.
  *
  * Required of the caller:
  * Both pointers are NULL or valid.
@@ -288,20 +277,19 @@ BLOSC_EXPORT int b2nd_zeros(b2nd_context_t *ctx, b2nd_array_t **array);
 BLOSC_EXPORT int b2nd_nans(b2nd_context_t *ctx, b2nd_array_t **array);
 
 /**
- * Makes an array whose items are all the one at `fill_value`. What the array grows by later is zeros, but for the rest of its
- * last chunks, which hold the item already; where something was cut off or written before, that is zeros too. Returns 0, or
- * a negative error code; `*array` is then NULL.
+ * Makes an array whose items are all the one at `fill_value`. What the array grows by later is
+ * zeros, but for the rest of its last chunks, which hold the item already; where something was cut
+ * off or written before, that is zeros too. Returns 0, or a negative error code; `*array` is then
+ * NULL.
  *
  * Required of the caller:
  * The pointers are NULL or valid; `fill_value` points to an item.
  */
-BLOSC_EXPORT
-int b2nd_full(b2nd_context_t *ctx,
-              b2nd_array_t **array,
-              const void *fill_value);
+BLOSC_EXPORT int b2nd_full(b2nd_context_t *ctx, b2nd_array_t **array, const void *fill_value);
 
 /**
- * Frees an array and its super-chunk. Views of it go on. Returns 0, or `BLOSC2_ERROR_NULL_POINTER`.
+ * Frees an array and its super-chunk. Views of it go on. Returns 0, or
+ * `BLOSC2_ERROR_NULL_POINTER`.
  *
  * Required of the caller:
  * `array` is NULL or an array that was not freed and is not in use.
@@ -309,19 +297,17 @@ int b2nd_full(b2nd_context_t *ctx,
 BLOSC_EXPORT int b2nd_free(b2nd_array_t *array);
 
 /**
- * Makes an array of a super-chunk that has the metalayer of one. The super-chunk is the array's from then on, and is freed
- * with it. Returns 0, or a negative error code; `*array` is then NULL.
+ * Makes an array of a super-chunk that has the metalayer of one. The super-chunk is the array's
+ * from then on, and is freed with it. Returns 0, or a negative error code; `*array` is then NULL.
  *
  * Required of the caller:
  * Both pointers are NULL or valid.
  */
-BLOSC_EXPORT
-int b2nd_from_schunk(blosc2_schunk *schunk,
-                     b2nd_array_t **array);
+BLOSC_EXPORT int b2nd_from_schunk(blosc2_schunk *schunk, b2nd_array_t **array);
 
 /**
- * Makes a new array of the items from `start` to before `stop` of `src`. Dimensions and shape of `ctx` become those of the
- * slice. Returns 0, or a negative error code; `*array` is then NULL.
+ * Makes a new array of the items from `start` to before `stop` of `src`. Dimensions and shape of
+ * `ctx` become those of the slice. Returns 0, or a negative error code; `*array` is then NULL.
  *
  * Required of the caller:
  * The pointers are NULL or valid; positions have `src->ndim` elements.
@@ -334,8 +320,9 @@ int b2nd_get_slice(b2nd_context_t *ctx,
                    const int64_t *stop);
 
 /**
- * Copies an array with its metalayers into the storage, the chunks and the blocks of `ctx`, whose dimensions and shape
- * become those of `src`. Returns 0, or a negative error code; `*array` is then NULL.
+ * Copies an array with its metalayers into the storage, the chunks and the blocks of `ctx`, whose
+ * dimensions and shape become those of `src`. Returns 0, or a negative error code; `*array` is
+ * then NULL.
  *
  * Required of the caller:
  * The pointers are NULL or valid.
@@ -343,9 +330,10 @@ int b2nd_get_slice(b2nd_context_t *ctx,
 BLOSC_EXPORT int b2nd_copy(b2nd_context_t *ctx, const b2nd_array_t *src, b2nd_array_t **array);
 
 /**
- * Joins two arrays along an axis; their other dimensions and their items are alike. With `copy` the result is a new array in
- * the storage, the chunks and the blocks of `ctx`, with the metalayers of `src1`; without, `src1` itself grows, all at once,
- * and `*array` is `src1`. Returns 0, or a negative error code.
+ * Joins two arrays along an axis; their other dimensions and their items are alike. With `copy`
+ * the result is a new array in the storage, the chunks and the blocks of `ctx`, with the
+ * metalayers of `src1`; without, `src1` itself grows, all at once, and `*array` is `src1`. Returns
+ * 0, or a negative error code.
  *
  * Required of the caller:
  * The pointers are NULL or valid; without `copy`, `ctx` is not used.
@@ -359,9 +347,9 @@ int b2nd_concatenate(b2nd_context_t *ctx,
                      b2nd_array_t **array);
 
 /**
- * Writes the `b2nd` metalayer. `*smeta` is for the program to free with `free`. A `dtype` of NULL stands for
- * `B2ND_DEFAULT_DTYPE`. Returns the size of the metalayer; `BLOSC2_ERROR_FAILURE` for too many dimensions or a negative
- * `dtype_format`.
+ * Writes the `b2nd` metalayer. `*smeta` is for the program to free with `free`. A `dtype` of NULL
+ * stands for `B2ND_DEFAULT_DTYPE`. Returns the size of the metalayer; `BLOSC2_ERROR_FAILURE` for
+ * too many dimensions or a negative `dtype_format`.
  *
  * Required of the caller:
  * The shapes have `ndim` elements each, `dtype` is NULL or a C string, `smeta` is valid.
@@ -376,10 +364,11 @@ int b2nd_serialize_meta(int8_t ndim,
                         uint8_t **smeta);
 
 /**
- * Reads the `b2nd` metalayer, of `smeta_len` bytes. The shapes get `*ndim` elements each, at most `B2ND_MAX_DIM`.
- * `*dtype` gets a text for the program to free with `free`, NULL when the metalayer has none; with `dtype` or
- * `dtype_format` NULL that part is not read. Returns the bytes read; `BLOSC2_ERROR_NULL_POINTER` for another NULL
- * argument; `BLOSC2_ERROR_FAILURE` when the metalayer is broken.
+ * Reads the `b2nd` metalayer, of `smeta_len` bytes. The shapes get `*ndim` elements each, at most
+ * `B2ND_MAX_DIM`. `*dtype` gets a text for the program to free with `free`, NULL when the
+ * metalayer has none; with `dtype` or `dtype_format` NULL that part is not read. Returns the bytes
+ * read; `BLOSC2_ERROR_NULL_POINTER` for another NULL argument; `BLOSC2_ERROR_FAILURE` when the
+ * metalayer is broken.
  *
  * Required of the caller:
  * `smeta` has `smeta_len` bytes; the shapes have room for `B2ND_MAX_DIM` elements each.
@@ -403,21 +392,20 @@ int b2nd_deserialize_meta(const uint8_t *smeta,
 BLOSC_EXPORT int b2nd_print_meta(const b2nd_array_t *array);
 
 /**
- * Gives an array another shape of as many dimensions. It grows and shrinks at the far ends; with `start` not NULL, at these
- * positions, which then, like the lengths that come or go, must be multiples of the chunk's. What it grows by is zeros. The
- * shape and the chunks change at once. Returns 0, or a negative error code.
+ * Gives an array another shape of as many dimensions. It grows and shrinks at the far ends; with
+ * `start` not NULL, at these positions, which then, like the lengths that come or go, must be
+ * multiples of the chunk's. What it grows by is zeros. The shape and the chunks change at once.
+ * Returns 0, or a negative error code.
  *
  * Required of the caller:
  * The pointers are NULL or valid; shape and positions have `array->ndim` elements.
  */
-BLOSC_EXPORT
-int b2nd_resize(b2nd_array_t *array,
-                const int64_t *new_shape,
-                const int64_t *start);
+BLOSC_EXPORT int b2nd_resize(b2nd_array_t *array, const int64_t *new_shape, const int64_t *start);
 
 /**
- * Puts the items of `buffer`, as many as `buffersize` bytes are, before position `insert_start` along `axis`: at the end, or
- * where a chunk begins. The shape and the chunks change at once. Returns 0, or a negative error code.
+ * Puts the items of `buffer`, as many as `buffersize` bytes are, before position `insert_start`
+ * along `axis`: at the end, or where a chunk begins. The shape and the chunks change at once.
+ * Returns 0, or a negative error code.
  *
  * Required of the caller:
  * The pointers are NULL or valid; `buffer` has `buffersize` bytes.
@@ -430,45 +418,37 @@ int b2nd_insert(b2nd_array_t *array,
                 int64_t insert_start);
 
 /**
- * Puts the items of `buffer`, as many as `buffersize` bytes are, at the end of `axis`. The shape and the chunks change at
- * once. Returns 0, or a negative error code.
+ * Puts the items of `buffer`, as many as `buffersize` bytes are, at the end of `axis`. The shape
+ * and the chunks change at once. Returns 0, or a negative error code.
  *
  * Required of the caller:
  * As for `b2nd_insert`.
  */
-BLOSC_EXPORT
-int b2nd_append(b2nd_array_t *array,
-                const void *buffer,
-                int64_t buffersize,
-                int8_t axis);
+BLOSC_EXPORT int b2nd_append(b2nd_array_t *array, const void *buffer, int64_t buffersize, int8_t axis);
 
 /**
- * Takes `delete_len` items away from `axis`, from position `delete_start` on: the last ones, or whole chunks. The shape and
- * the chunks change at once. Returns 0, or a negative error code.
+ * Takes `delete_len` items away from `axis`, from position `delete_start` on: the last ones, or
+ * whole chunks. The shape and the chunks change at once. Returns 0, or a negative error code.
  *
  * Required of the caller:
  * `array` is NULL or valid.
  */
-BLOSC_EXPORT
-int b2nd_delete(b2nd_array_t *array,
-                int8_t axis,
-                int64_t delete_start,
-                int64_t delete_len);
+BLOSC_EXPORT int b2nd_delete(b2nd_array_t *array, int8_t axis, int64_t delete_start, int64_t delete_len);
 
 /**
- * Follows what other handles and processes did to the shape of an array on disk. All functions that read or write data do
- * that by themselves. Returns 1 if the shape was read again, 0 if it was current, or a negative error code;
- * `BLOSC2_ERROR_DATA` if more than the shape is another.
+ * Follows what other handles and processes did to the shape of an array on disk. All functions
+ * that read or write data do that by themselves. Returns 1 if the shape was read again, 0 if it
+ * was current, or a negative error code; `BLOSC2_ERROR_DATA` if more than the shape is another.
  *
  * Required of the caller:
  * `array` is NULL or valid.
  */
-BLOSC_EXPORT
-int b2nd_refresh(b2nd_array_t *array);
+BLOSC_EXPORT int b2nd_refresh(b2nd_array_t *array);
 
 /**
- * Reads the items whose indices along each dimension are in `selection`, lists of `selection_size` indices each, in any
- * order and also repeated, into `buffer`, an array of shape `buffershape`. Returns 0, or a negative error code.
+ * Reads the items whose indices along each dimension are in `selection`, lists of `selection_size`
+ * indices each, in any order and also repeated, into `buffer`, an array of shape `buffershape`.
+ * Returns 0, or a negative error code.
  *
  * Required of the caller:
  * The pointers are NULL or valid; `buffer` has `buffersize` bytes.
@@ -482,9 +462,10 @@ int b2nd_get_orthogonal_selection(const b2nd_array_t *array,
                                   int64_t buffersize);
 
 /**
- * Writes the items whose indices along each dimension are in `selection`, lists of `selection_size` indices each, out of
- * `buffer`, an array of shape `buffershape`: all of them or, if that fails, none. Of an item that is named more than once
- * the last value counts. Returns 0, or a negative error code.
+ * Writes the items whose indices along each dimension are in `selection`, lists of
+ * `selection_size` indices each, out of `buffer`, an array of shape `buffershape`: all of them or,
+ * if that fails, none. Of an item that is named more than once the last value counts. Returns 0,
+ * or a negative error code.
  *
  * Required of the caller:
  * As for `b2nd_get_orthogonal_selection`.
@@ -498,8 +479,8 @@ int b2nd_set_orthogonal_selection(b2nd_array_t *array,
                                   int64_t buffersize);
 
 /**
- * Reads `ncoords` items into `buffer`, one after the other. `coords` counts them through the whole array in C order, in any
- * order and also repeated. Returns 0, or a negative error code.
+ * Reads `ncoords` items into `buffer`, one after the other. `coords` counts them through the whole
+ * array in C order, in any order and also repeated. Returns 0, or a negative error code.
  *
  * Required of the caller:
  * The pointers are NULL or valid; `buffer` has `buffersize` bytes.
@@ -512,9 +493,9 @@ int b2nd_get_sparse_cbuffer(const b2nd_array_t *array,
                             int64_t buffersize);
 
 /**
- * Reads the items from `start` to before `stop` into `buffer`, an array of shape `buffershape` in C order, from its front
- * on; the rest of the `buffersize` bytes becomes zeros. Only the blocks that are touched are decompressed. Returns 0, or a
- * negative error code.
+ * Reads the items from `start` to before `stop` into `buffer`, an array of shape `buffershape` in
+ * C order, from its front on; the rest of the `buffersize` bytes becomes zeros. Only the blocks
+ * that are touched are decompressed. Returns 0, or a negative error code.
  *
  * Required of the caller:
  * The pointers are NULL or valid; positions and shape have `array->ndim` elements.
@@ -528,12 +509,13 @@ int b2nd_get_slice_cbuffer(const b2nd_array_t *array,
                            int64_t buffersize);
 
 /**
- * Writes the items from `start` to before `stop` out of `buffer`, an array of shape `buffershape` in C order, from its
- * front on: all of them or, if that fails, none. Only the blocks that are touched are compressed again. Returns 0, or a
- * negative error code.
+ * Writes the items from `start` to before `stop` out of `buffer`, an array of shape `buffershape`
+ * in C order, from its front on: all of them or, if that fails, none. Only the blocks that are
+ * touched are compressed again. Returns 0, or a negative error code.
  *
  * Required of the caller:
- * The pointers are NULL or valid; positions and shape have `array->ndim` elements, `buffer` has `buffersize` bytes.
+ * The pointers are NULL or valid; positions and shape have `array->ndim` elements, `buffer` has
+ * `buffersize` bytes.
  */
 BLOSC_EXPORT
 int b2nd_set_slice_cbuffer(const void *buffer,
@@ -544,41 +526,33 @@ int b2nd_set_slice_cbuffer(const void *buffer,
                            b2nd_array_t *array);
 
 /**
- * Makes a view of an array with further dimensions of length 1: one wherever `axis`, of `final_dims` elements, is true. It
- * shows the same chunks, and keeps them alive. Returns 0, or a negative error code; `*view` is then NULL.
+ * Makes a view of an array with further dimensions of length 1: one wherever `axis`, of
+ * `final_dims` elements, is true. It shows the same chunks, and keeps them alive. Returns 0, or a
+ * negative error code; `*view` is then NULL.
  *
  * Required of the caller:
  * The pointers are NULL or valid.
  */
-BLOSC_EXPORT
-int b2nd_expand_dims(const b2nd_array_t *array,
-                     b2nd_array_t **view,
-                     const bool *axis,
-                     uint8_t final_dims);
+BLOSC_EXPORT int b2nd_expand_dims(const b2nd_array_t *array, b2nd_array_t **view, const bool *axis, uint8_t final_dims);
 
 /**
- * Makes a view of an array without its dimensions of length 1. It shows the same chunks, and keeps them alive. Returns 0, or
- * a negative error code; `*view` is then NULL.
+ * Makes a view of an array without its dimensions of length 1. It shows the same chunks, and keeps
+ * them alive. Returns 0, or a negative error code; `*view` is then NULL.
  *
  * Required of the caller:
  * The pointers are NULL or valid.
  */
-BLOSC_EXPORT
-int b2nd_squeeze(b2nd_array_t *array,
-                 b2nd_array_t **view);
+BLOSC_EXPORT int b2nd_squeeze(b2nd_array_t *array, b2nd_array_t **view);
 
 /**
- * Makes a view of an array without the dimensions for which `index` is true, all of length 1. It shows the same chunks, and
- * keeps them alive. Returns 0, `BLOSC2_ERROR_INVALID_INDEX` for a dimension of another length, or another negative error
- * code; `*view` is then NULL.
+ * Makes a view of an array without the dimensions for which `index` is true, all of length 1. It
+ * shows the same chunks, and keeps them alive. Returns 0, `BLOSC2_ERROR_INVALID_INDEX` for a
+ * dimension of another length, or another negative error code; `*view` is then NULL.
  *
  * Required of the caller:
  * The pointers are NULL or valid; `index` has `array->ndim` elements.
  */
-BLOSC_EXPORT
-int b2nd_squeeze_index(b2nd_array_t *array,
-                       b2nd_array_t **view,
-                       const bool *index);
+BLOSC_EXPORT int b2nd_squeeze_index(b2nd_array_t *array, b2nd_array_t **view, const bool *index);
 
 /* Leaves the function below when fewer than `nbytes` of the metalayer are left; only for what follows. */
 #define B2ND_REQUIRE_META_NBYTES(nbytes)                                                          \

@@ -135,8 +135,8 @@ enum {
   /** An empty slot of the filter pipeline. */
   BLOSC_NOFILTER = 0,
   /**
-   * Transposes bytes, so that equal bytes of neighbouring items meet. Its meta byte is the number of byte
-   * streams; 0 means the typesize.
+   * Transposes bytes, so that equal bytes of neighbouring items meet. Its meta byte is the number of
+   * byte streams; 0 means the typesize.
    */
   BLOSC_SHUFFLE = 1,
   /** Transposes bits. Takes no meta byte. */
@@ -275,7 +275,10 @@ enum {
 enum {
   /** Bytes of a Blosc 2 chunk header. */
   BLOSC_EXTENDED_HEADER_LENGTH = 32,
-  /** What a chunk may need above the size of its data: a destination that much larger always suffices. */
+  /**
+   * What a chunk may need above the size of its data: a destination that much larger always
+   * suffices.
+   */
   BLOSC2_MAX_OVERHEAD = BLOSC_EXTENDED_HEADER_LENGTH,
   /** Largest buffer that one chunk takes (`INT_MAX` less the overhead). */
   BLOSC2_MAX_BUFFERSIZE = (2147483647 - BLOSC2_MAX_OVERHEAD),
@@ -338,8 +341,8 @@ enum {
   /** Every block XORed with the chunk's first block. Takes no meta byte. */
   BLOSC_DELTA = 3,
   /**
-   * Zeroes low bits of the mantissa of floats. The meta byte, signed: bits to keep if positive, bits to zero
-   * if negative.
+   * Zeroes low bits of the mantissa of floats. The meta byte, signed: bits to keep if positive, bits
+   * to zero if negative.
    */
   BLOSC_TRUNC_PREC = 4,
   /** One past the last built-in filter. */
@@ -488,7 +491,10 @@ enum {
 enum {
   /** Ids below are for back ends that come with the library. */
   BLOSC2_IO_BLOSC_DEFINED = 32,
-  /** Ids below, from `BLOSC2_IO_BLOSC_DEFINED` on, are for back ends that the project registered for others. */
+  /**
+   * Ids below, from `BLOSC2_IO_BLOSC_DEFINED` on, are for back ends that the project registered for
+   * others.
+   */
   BLOSC2_IO_REGISTERED = 160,
   /** Ids below, from `BLOSC2_IO_REGISTERED` on, are for programs. */
   BLOSC2_IO_USER_DEFINED = 256,
@@ -575,7 +581,10 @@ enum {
 };
 
 #if !defined(_WIN32)
-/** The time that the two functions measure between: seconds and nanoseconds of a clock that only goes forward. */
+/**
+ * The time that the two functions measure between: seconds and nanoseconds of a clock that only
+ * goes forward.
+ */
 typedef struct timespec blosc_timestamp_t;
 #endif
 
@@ -584,7 +593,10 @@ typedef struct timespec blosc_timestamp_t;
 typedef LARGE_INTEGER blosc_timestamp_t;
 #endif
 
-/** What was measured for one stream of a block; a chunk of an instrumented codec holds these in place of data. */
+/**
+ * What was measured for one stream of a block; a chunk of an instrumented codec holds these in
+ * place of data.
+ */
 typedef struct blosc2_instr {
   /** Bytes before over bytes after. */
   float cratio;
@@ -597,11 +609,12 @@ typedef struct blosc2_instr {
 } blosc2_instr;
 
 /**
- * A thread pool of the program's own. It calls `dojob(jobdata + i * jobdata_elsize)` once for every `i` in
- * `0..numjobs`, on any threads and in any order, and returns when all calls have returned.
+ * A thread pool of the program's own. It calls `dojob(jobdata + i * jobdata_elsize)` once for
+ * every `i` in `0..numjobs`, on any threads and in any order, and returns when all calls have
+ * returned.
  *
- * `callback_data` is what was handed to `blosc2_set_threads_callback`. `jobdata` is the library's and lives until the
- * callback returns.
+ * `callback_data` is what was handed to `blosc2_set_threads_callback`. `jobdata` is the library's
+ * and lives until the callback returns.
  *
  * No C++ exception may leave it, nor a `longjmp`: an exception ends the process.
  */
@@ -612,14 +625,16 @@ typedef void (*blosc_threads_callback)(void *callback_data,
                                        void *jobdata);
 
 /**
- * A context for compression or decompression, seen from C by its address alone. Made by `blosc2_create_cctx` or
- * `blosc2_create_dctx`, freed by `blosc2_free_ctx`; one thread at a time may use it.
+ * A context for compression or decompression, seen from C by its address alone. Made by
+ * `blosc2_create_cctx` or `blosc2_create_dctx`, freed by `blosc2_free_ctx`; one thread at a time
+ * may use it.
  */
 typedef struct blosc2_context_s blosc2_context;
 
 /**
- * What a prefilter gets: the block to make and where it belongs. The struct and its buffers are the library's, valid
- * until the prefilter returns; `user_data` and `input` are what the program put there.
+ * What a prefilter gets: the block to make and where it belongs. The struct and its buffers are
+ * the library's, valid until the prefilter returns; `user_data` and `input` are what the program
+ * put there.
  */
 typedef struct blosc2_prefilter_params {
   /** The program's own, passed through. */
@@ -647,15 +662,16 @@ typedef struct blosc2_prefilter_params {
   /** The context that compresses. */
   blosc2_context *ctx;
   /**
-   * The program's word that it wants the calls and not the chunk: `output` is then not zeroed beforehand, and a
-   * block for which the prefilter does not return 0 is dropped.
+   * The program's word that it wants the calls and not the chunk: `output` is then not zeroed
+   * beforehand, and a block for which the prefilter does not return 0 is dropped.
    */
   bool output_is_disposable;
 } blosc2_prefilter_params;
 
 /**
- * What a postfilter gets: the block that was decompressed and where its result goes. The struct and its buffers are
- * the library's, valid until the postfilter returns; `user_data` is what the program put there.
+ * What a postfilter gets: the block that was decompressed and where its result goes. The struct
+ * and its buffers are the library's, valid until the postfilter returns; `user_data` is what the
+ * program put there.
  */
 typedef struct blosc2_postfilter_params {
   /** The program's own, passed through. */
@@ -685,22 +701,27 @@ typedef struct blosc2_postfilter_params {
 } blosc2_postfilter_params;
 
 /**
- * Makes a block in place of the source buffer, before the filters; called by several threads at once. Returns 0, or
- * anything else to stop the compression.
+ * Makes a block in place of the source buffer, before the filters; called by several threads at
+ * once. Returns 0, or anything else to stop the compression.
  *
- * A C++ exception that leaves it is a failure; but on Linux alone, elsewhere it ends the process. No `longjmp` may leave it.
+ * A C++ exception that leaves it is a failure; but on Linux alone, elsewhere it ends the process.
+ * No `longjmp` may leave it.
  */
 typedef int (*blosc2_prefilter_fn)(struct blosc2_prefilter_params *params);
 
 /**
- * Changes a block after the filters were undone; called by several threads at once. Returns 0, or anything else to
- * stop the decompression.
+ * Changes a block after the filters were undone; called by several threads at once. Returns 0, or
+ * anything else to stop the decompression.
  *
- * A C++ exception that leaves it is a failure; but on Linux alone, elsewhere it ends the process. No `longjmp` may leave it.
+ * A C++ exception that leaves it is a failure; but on Linux alone, elsewhere it ends the process.
+ * No `longjmp` may leave it.
  */
 typedef int (*blosc2_postfilter_fn)(struct blosc2_postfilter_params *params);
 
-/** How to compress. Start from `BLOSC2_CPARAMS_DEFAULTS`; a context copies the struct, and keeps its pointers. */
+/**
+ * How to compress. Start from `BLOSC2_CPARAMS_DEFAULTS`; a context copies the struct, and keeps
+ * its pointers.
+ */
 typedef struct blosc2_cparams {
   /** The codec: `BLOSC_BLOSCLZ` (default) to `BLOSC_ZSTD`, or a registered id. */
   uint8_t compcode;
@@ -721,8 +742,8 @@ typedef struct blosc2_cparams {
   /** The super-chunk that the chunks are for, a `blosc2_schunk`, or NULL; not owned. */
   void *schunk;
   /**
-   * The filters in the order of their application; `BLOSC_NOFILTER` leaves a slot empty. By default a
-   * shuffle in the last slot.
+   * The filters in the order of their application; `BLOSC_NOFILTER` leaves a slot empty. By
+   * default a shuffle in the last slot.
    */
   uint8_t filters[BLOSC2_MAX_FILTERS];
   /** A meta byte for each filter. */
@@ -743,7 +764,10 @@ typedef struct blosc2_cparams {
   void *filter_params[BLOSC2_MAX_FILTERS];
 } blosc2_cparams;
 
-/** How to decompress. Start from `BLOSC2_DPARAMS_DEFAULTS`; a context copies the struct, and keeps its pointers. */
+/**
+ * How to decompress. Start from `BLOSC2_DPARAMS_DEFAULTS`; a context copies the struct, and keeps
+ * its pointers.
+ */
 typedef struct blosc2_dparams {
   /** Threads that work on one chunk; 1 by default. */
   int16_t nthreads;
@@ -758,8 +782,8 @@ typedef struct blosc2_dparams {
 } blosc2_dparams;
 
 /**
- * Opens `urlpath` in a `fopen` mode (`"rb"`, `"rb+"`, `"wb"`, ...); `params` come from the `blosc2_io`. Returns the
- * stream that the other callbacks get, or NULL.
+ * Opens `urlpath` in a `fopen` mode (`"rb"`, `"rb+"`, `"wb"`, ...); `params` come from the
+ * `blosc2_io`. Returns the stream that the other callbacks get, or NULL.
  */
 typedef void *(*blosc2_open_cb)(const char *urlpath, const char *mode, void *params);
 
@@ -770,15 +794,15 @@ typedef int (*blosc2_close_cb)(void *stream);
 typedef int64_t (*blosc2_size_cb)(void *stream);
 
 /**
- * Writes `nitems` items of `size` bytes from `ptr` at byte `position`, extending the stream where it must. Returns how
- * many items it wrote.
+ * Writes `nitems` items of `size` bytes from `ptr` at byte `position`, extending the stream where
+ * it must. Returns how many items it wrote.
  */
 typedef int64_t (*blosc2_write_cb)(const void *ptr, int64_t size, int64_t nitems, int64_t position, void *stream);
 
 /**
- * Reads `nitems` items of `size` bytes at byte `position`. With `is_allocation_necessary`, `*ptr` is a buffer of the
- * library's to fill; without, the callback puts there an address of its own, valid while the stream is open. Returns
- * how many items it read.
+ * Reads `nitems` items of `size` bytes at byte `position`. With `is_allocation_necessary`, `*ptr`
+ * is a buffer of the library's to fill; without, the callback puts there an address of its own,
+ * valid while the stream is open. Returns how many items it read.
  */
 typedef int64_t (*blosc2_read_cb)(void **ptr, int64_t size, int64_t nitems, int64_t position, void *stream);
 
@@ -786,16 +810,16 @@ typedef int64_t (*blosc2_read_cb)(void **ptr, int64_t size, int64_t nitems, int6
 typedef int (*blosc2_truncate_cb)(void *stream, int64_t size);
 
 /**
- * Told when a super-chunk is done with its back end, to free `params` if they are the back end's. Returns 0, or a
- * negative code.
+ * Told when a super-chunk is done with its back end, to free `params` if they are the back end's.
+ * Returns 0, or a negative code.
  */
 typedef int (*blosc2_destroy_cb)(void *params);
 
 /**
  * A back end. `blosc2_register_io_cb` copies the struct; its name must outlive the library's use.
  *
- * A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
- * No `longjmp` may leave them.
+ * A C++ exception that leaves one of its functions is a failure of that function; but on Linux
+ * alone, elsewhere it ends the process. No `longjmp` may leave them.
  */
 typedef struct blosc2_io_cb {
   /** The id, from `BLOSC2_IO_REGISTERED` up for programs. */
@@ -831,8 +855,9 @@ typedef struct blosc2_io {
 } blosc2_io;
 
 /**
- * Compresses `input_len` bytes into at most `output_len`. `meta` and `cparams` are those of the chunk, `chunk` its
- * first bytes. Returns the bytes written; 0 if they would not fit; or a negative code.
+ * Compresses `input_len` bytes into at most `output_len`. `meta` and `cparams` are those of the
+ * chunk, `chunk` its first bytes. Returns the bytes written; 0 if they would not fit; or a
+ * negative code.
  */
 typedef int (*blosc2_codec_encoder_cb)(const uint8_t *input,
                                        int32_t input_len,
@@ -843,8 +868,8 @@ typedef int (*blosc2_codec_encoder_cb)(const uint8_t *input,
                                        const void *chunk);
 
 /**
- * Decompresses `input_len` bytes into at most `output_len`. `meta` and `dparams` are those of the chunk, `chunk` its
- * first byte. Returns the bytes written, or a negative code.
+ * Decompresses `input_len` bytes into at most `output_len`. `meta` and `dparams` are those of the
+ * chunk, `chunk` its first byte. Returns the bytes written, or a negative code.
  */
 typedef int (*blosc2_codec_decoder_cb)(const uint8_t *input,
                                        int32_t input_len,
@@ -857,11 +882,14 @@ typedef int (*blosc2_codec_decoder_cb)(const uint8_t *input,
 /**
  * A codec.
  *
- * A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
- * No `longjmp` may leave them.
+ * A C++ exception that leaves one of its functions is a failure of that function; but on Linux
+ * alone, elsewhere it ends the process. No `longjmp` may leave them.
  */
 typedef struct blosc2_codec {
-  /** The id, `BLOSC2_USER_REGISTERED_CODECS_START` to `BLOSC2_USER_REGISTERED_CODECS_STOP` for programs. */
+  /**
+   * The id, `BLOSC2_USER_REGISTERED_CODECS_START` to `BLOSC2_USER_REGISTERED_CODECS_STOP` for
+   * programs.
+   */
   uint8_t compcode;
   /** The name; copied. */
   char *compname;
@@ -876,25 +904,28 @@ typedef struct blosc2_codec {
 } blosc2_codec;
 
 /**
- * Filters a block: source, destination, bytes of both, the meta byte, the parameters, the filter's id. Returns 0 (or
- * more), or a negative code.
+ * Filters a block: source, destination, bytes of both, the meta byte, the parameters, the filter's
+ * id. Returns 0 (or more), or a negative code.
  */
 typedef int (*blosc2_filter_forward_cb)(const uint8_t*, uint8_t*, int32_t, uint8_t, struct blosc2_cparams*, uint8_t);
 
 /**
- * Undoes a filter: source, destination, bytes of both, the meta byte, the parameters, the filter's id. Returns 0 (or
- * more), or a negative code.
+ * Undoes a filter: source, destination, bytes of both, the meta byte, the parameters, the filter's
+ * id. Returns 0 (or more), or a negative code.
  */
 typedef int (*blosc2_filter_backward_cb)(const uint8_t*, uint8_t*, int32_t, uint8_t, struct blosc2_dparams*, uint8_t);
 
 /**
  * A filter.
  *
- * A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
- * No `longjmp` may leave them.
+ * A C++ exception that leaves one of its functions is a failure of that function; but on Linux
+ * alone, elsewhere it ends the process. No `longjmp` may leave them.
  */
 typedef struct blosc2_filter {
-  /** The id, `BLOSC2_USER_REGISTERED_FILTERS_START` to `BLOSC2_USER_REGISTERED_FILTERS_STOP` for programs. */
+  /**
+   * The id, `BLOSC2_USER_REGISTERED_FILTERS_START` to `BLOSC2_USER_REGISTERED_FILTERS_STOP` for
+   * programs.
+   */
   uint8_t id;
   /** The name; copied. */
   char *name;
@@ -907,13 +938,17 @@ typedef struct blosc2_filter {
 } blosc2_filter;
 
 /**
- * A tuner: it sets a compression context's parameters chunk by chunk. Every function returns 0, or a negative code.
+ * A tuner: it sets a compression context's parameters chunk by chunk. Every function returns 0, or
+ * a negative code.
  *
- * A C++ exception that leaves one of its functions is a failure of that function; but on Linux alone, elsewhere it ends the process.
- * No `longjmp` may leave them.
+ * A C++ exception that leaves one of its functions is a failure of that function; but on Linux
+ * alone, elsewhere it ends the process. No `longjmp` may leave them.
  */
 typedef struct blosc2_tuner {
-  /** Begins: `config` is the `tuner_params` of the context (copy what is needed); `dctx` may be NULL. */
+  /**
+   * Begins: `config` is the `tuner_params` of the context (copy what is needed); `dctx` may be
+   * NULL.
+   */
   int (*init)(void *config, blosc2_context *cctx, blosc2_context *dctx);
   /** Sets the block size alone; for a context whose tuner was not begun. */
   int (*next_blocksize)(blosc2_context *context);
@@ -923,15 +958,18 @@ typedef struct blosc2_tuner {
   int (*update)(blosc2_context *context, double ctime);
   /** Ends, and frees what `init` took. */
   int (*free)(blosc2_context *context);
-  /** The id, `BLOSC2_USER_REGISTERED_TUNER_START` to `BLOSC2_USER_REGISTERED_TUNER_STOP` for programs. */
+  /**
+   * The id, `BLOSC2_USER_REGISTERED_TUNER_START` to `BLOSC2_USER_REGISTERED_TUNER_STOP` for
+   * programs.
+   */
   int id;
   /** The name; copied. */
   char *name;
 } blosc2_tuner;
 
 /**
- * Where and how a super-chunk keeps its chunks. Start from `BLOSC2_STORAGE_DEFAULTS`. A super-chunk copies the struct
- * and what it points to.
+ * Where and how a super-chunk keeps its chunks. Start from `BLOSC2_STORAGE_DEFAULTS`. A
+ * super-chunk copies the struct and what it points to.
  */
 typedef struct blosc2_storage {
   /** Whether the chunks lie in one buffer or file (true) or each in its own. */
@@ -960,8 +998,8 @@ typedef struct blosc2_metalayer {
 } blosc2_metalayer;
 
 /**
- * A super-chunk. Every field is the library's to write, and every pointer the library's to free; made by
- * `blosc2_schunk_new`, `blosc2_schunk_open` and their like, freed by `blosc2_schunk_free`.
+ * A super-chunk. Every field is the library's to write, and every pointer the library's to free;
+ * made by `blosc2_schunk_new`, `blosc2_schunk_open` and their like, freed by `blosc2_schunk_free`.
  */
 typedef struct blosc2_schunk {
   /** Version of the format. */
@@ -1027,19 +1065,20 @@ typedef struct blosc2_schunk {
   /** Whether another super-chunk owns the chunks. */
   bool view;
   /**
-   * Grows whenever a metalayer changes, here or through another handle on the same frame: what was decoded from
-   * metalayers at an older tick is out of date.
+   * Grows whenever a metalayer changes, here or through another handle on the same frame: what
+   * was decoded from metalayers at an older tick is out of date.
    */
   int64_t change_tick;
 } blosc2_schunk;
 
 /**
- * Compresses `srcsize` bytes at `src` into `dest`, which has room for `destsize`; a chunk never needs more than
- * `srcsize + BLOSC2_MAX_OVERHEAD`. The buffers must not overlap. Returns the size of the chunk, 0 if it does not fit,
- * or a negative error code.
+ * Compresses `srcsize` bytes at `src` into `dest`, which has room for `destsize`; a chunk never
+ * needs more than `srcsize + BLOSC2_MAX_OVERHEAD`. The buffers must not overlap. Returns the size
+ * of the chunk, 0 if it does not fit, or a negative error code.
  *
  * Required of the caller:
- * `context` is a compression context that no other thread uses during the call; the buffers have the sizes given.
+ * `context` is a compression context that no other thread uses during the call; the buffers have
+ * the sizes given.
  */
 BLOSC_EXPORT
 int blosc2_compress_ctx(blosc2_context *context,
@@ -1049,12 +1088,13 @@ int blosc2_compress_ctx(blosc2_context *context,
                         int32_t destsize);
 
 /**
- * Compresses `nblocks` buffers, `srcs[i]` of `srcsizes[i]` bytes, into one chunk of as many blocks of these sizes.
- * Returns the size of the chunk, 0 if it does not fit into `destsize` bytes, or a negative error code.
+ * Compresses `nblocks` buffers, `srcs[i]` of `srcsizes[i]` bytes, into one chunk of as many blocks
+ * of these sizes. Returns the size of the chunk, 0 if it does not fit into `destsize` bytes, or a
+ * negative error code.
  *
  * Required of the caller:
- * `context` is a compression context that no other thread uses during the call; the arrays have `nblocks` elements, the buffers
- * the sizes given.
+ * `context` is a compression context that no other thread uses during the call; the arrays have
+ * `nblocks` elements, the buffers the sizes given.
  */
 BLOSC_EXPORT
 int blosc2_vlcompress_ctx(blosc2_context *context,
@@ -1065,11 +1105,11 @@ int blosc2_vlcompress_ctx(blosc2_context *context,
                           int32_t destsize);
 
 /**
- * Makes a context for compression; environment variables override `cparams`. The context keeps the pointers in
- * `cparams`, except `preparams`, which is copied. Free it with `blosc2_free_ctx`.
+ * Makes a context for compression; environment variables override `cparams`. The context keeps the
+ * pointers in `cparams`, except `preparams`, which is copied. Free it with `blosc2_free_ctx`.
  *
- * Returns NULL if a filter id is not assigned, `BLOSC_COMPRESSOR` names a user-defined codec, the tuner is not there or
- * refuses, or memory is short.
+ * Returns NULL if a filter id is not assigned, `BLOSC_COMPRESSOR` names a user-defined codec, the
+ * tuner is not there or refuses, or memory is short.
  *
  * Required of the caller:
  * The pointers in `cparams` are null or valid for as long as the context is used.
@@ -1077,8 +1117,9 @@ int blosc2_vlcompress_ctx(blosc2_context *context,
 BLOSC_EXPORT blosc2_context *blosc2_create_cctx(blosc2_cparams cparams);
 
 /**
- * Makes a context for decompression; `BLOSC_NTHREADS` overrides `dparams`. The context keeps the pointers in
- * `dparams`, except `postparams`, which is copied. Free it with `blosc2_free_ctx`. Returns NULL if memory is short.
+ * Makes a context for decompression; `BLOSC_NTHREADS` overrides `dparams`. The context keeps the
+ * pointers in `dparams`, except `postparams`, which is copied. Free it with `blosc2_free_ctx`.
+ * Returns NULL if memory is short.
  *
  * Required of the caller:
  * The pointers in `dparams` are null or valid for as long as the context is used.
@@ -1089,13 +1130,14 @@ BLOSC_EXPORT blosc2_context *blosc2_create_dctx(blosc2_dparams dparams);
  * Frees a context and what it owns. NULL is allowed.
  *
  * Required of the caller:
- * `context` came from `blosc2_create_cctx` or `blosc2_create_dctx`, was not freed and is not in use.
+ * `context` came from `blosc2_create_cctx` or `blosc2_create_dctx`, was not freed and is not in
+ * use.
  */
 BLOSC_EXPORT void blosc2_free_ctx(blosc2_context *context);
 
 /**
- * Writes the parameters of a compression context into `cparams`; `tuner_params` and `filter_params` are left alone.
- * Returns 0.
+ * Writes the parameters of a compression context into `cparams`; `tuner_params` and
+ * `filter_params` are left alone. Returns 0.
  *
  * Required of the caller:
  * Both pointers are valid.
@@ -1111,8 +1153,8 @@ BLOSC_EXPORT int blosc2_ctx_get_cparams(blosc2_context *ctx, blosc2_cparams *cpa
 BLOSC_EXPORT int blosc2_ctx_get_dparams(blosc2_context *ctx, blosc2_dparams *dparams);
 
 /**
- * Marks the blocks that the next `blosc2_decompress_ctx` is to leave alone: those for which `maskout` is true.
- * The mask, `nblocks` long, is copied; it holds for one call. Returns 0.
+ * Marks the blocks that the next `blosc2_decompress_ctx` is to leave alone: those for which
+ * `maskout` is true. The mask, `nblocks` long, is copied; it holds for one call. Returns 0.
  *
  * Required of the caller:
  * `ctx` is valid, `maskout` points to `nblocks` values.
@@ -1120,13 +1162,13 @@ BLOSC_EXPORT int blosc2_ctx_get_dparams(blosc2_context *ctx, blosc2_dparams *dpa
 BLOSC_EXPORT int blosc2_set_maskout(blosc2_context *ctx, bool *maskout, int nblocks);
 
 /**
- * Decompresses the chunk at `src` into `dest`, which has room for `destsize` bytes. The buffers must not overlap.
- * Returns the size of the data, or a negative error code. A mask of blocks is forgotten afterwards, unless memory was
- * short.
+ * Decompresses the chunk at `src` into `dest`, which has room for `destsize` bytes. The buffers
+ * must not overlap. Returns the size of the data, or a negative error code. A mask of blocks is
+ * forgotten afterwards, unless memory was short.
  *
  * Required of the caller:
- * `context` is a decompression context that no other thread uses during the call; `src` points to a chunk, or to `srcsize`
- * bytes if those are fewer; `dest` has `destsize` bytes.
+ * `context` is a decompression context that no other thread uses during the call; `src` points to
+ * a chunk, or to `srcsize` bytes if those are fewer; `dest` has `destsize` bytes.
  */
 BLOSC_EXPORT
 int blosc2_decompress_ctx(blosc2_context *context,
@@ -1136,8 +1178,9 @@ int blosc2_decompress_ctx(blosc2_context *context,
                           int32_t destsize);
 
 /**
- * Copies `nitems` items from item `start` on of the chunk at `src` to `dest`. An item has the typesize that the chunk
- * records, which is 1 for items of more than 255 bytes. Returns the bytes copied, or a negative error code.
+ * Copies `nitems` items from item `start` on of the chunk at `src` to `dest`. An item has the
+ * typesize that the chunk records, which is 1 for items of more than 255 bytes. Returns the bytes
+ * copied, or a negative error code.
  *
  * Required of the caller:
  * `src` points to a chunk, or to `srcsize` bytes if those are fewer; `dest` has `destsize` bytes.
@@ -1148,7 +1191,8 @@ BLOSC_EXPORT int blosc2_getitem(const void *src, int32_t srcsize, int start, int
  * As `blosc2_getitem`, with the postfilter of a decompression context.
  *
  * Required of the caller:
- * As for `blosc2_getitem`; `context` is a decompression context that no other thread uses during the call.
+ * As for `blosc2_getitem`; `context` is a decompression context that no other thread uses during
+ * the call.
  */
 BLOSC_EXPORT
 int blosc2_getitem_ctx(blosc2_context *context,
@@ -1160,8 +1204,8 @@ int blosc2_getitem_ctx(blosc2_context *context,
                        int32_t destsize);
 
 /**
- * As `blosc2_getitem_ctx`, with the range in bytes: both `start` and `nbytes` are multiples of the typesize that the
- * chunk records, else `BLOSC2_ERROR_INVALID_PARAM` is returned.
+ * As `blosc2_getitem_ctx`, with the range in bytes: both `start` and `nbytes` are multiples of the
+ * typesize that the chunk records, else `BLOSC2_ERROR_INVALID_PARAM` is returned.
  *
  * Required of the caller:
  * As for `blosc2_getitem_ctx`.
@@ -1176,8 +1220,8 @@ int blosc2_getitem_bytes_ctx(blosc2_context *context,
                              int32_t destsize);
 
 /**
- * Gives the number of blocks of a chunk of variable-length blocks. Returns 0, or `BLOSC2_ERROR_INVALID_PARAM` if the
- * chunk is another one, or another negative error code.
+ * Gives the number of blocks of a chunk of variable-length blocks. Returns 0, or
+ * `BLOSC2_ERROR_INVALID_PARAM` if the chunk is another one, or another negative error code.
  *
  * Required of the caller:
  * `src` points to `srcsize` bytes, `nblocks` can be written.
@@ -1185,9 +1229,10 @@ int blosc2_getitem_bytes_ctx(blosc2_context *context,
 BLOSC_EXPORT int blosc2_vlchunk_get_nblocks(const void *src, int32_t srcsize, int32_t *nblocks);
 
 /**
- * Decompresses a chunk of variable-length blocks, each into a buffer of its own: `dests[i]` gets a buffer that the
- * caller frees with `free()`, `destsizes[i]` its size. Both arrays have `maxblocks` elements, at least as many as the
- * chunk has blocks. Returns the number of blocks, or a negative error code, in which case there is nothing to free.
+ * Decompresses a chunk of variable-length blocks, each into a buffer of its own: `dests[i]` gets a
+ * buffer that the caller frees with `free()`, `destsizes[i]` its size. Both arrays have
+ * `maxblocks` elements, at least as many as the chunk has blocks. Returns the number of blocks, or
+ * a negative error code, in which case there is nothing to free.
  *
  * Required of the caller:
  * As for `blosc2_decompress_ctx`; the arrays have `maxblocks` elements.
@@ -1201,8 +1246,8 @@ int blosc2_vldecompress_ctx(blosc2_context *context,
                             int32_t maxblocks);
 
 /**
- * Decompresses block `nblock` of a chunk of variable-length blocks: `*dest` gets a buffer that the caller frees with
- * `free()`, `*destsize` its size. Returns that size, or a negative error code.
+ * Decompresses block `nblock` of a chunk of variable-length blocks: `*dest` gets a buffer that the
+ * caller frees with `free()`, `*destsize` its size. Returns that size, or a negative error code.
  *
  * Required of the caller:
  * As for `blosc2_decompress_ctx`; `dest` and `destsize` can be written.
@@ -1231,22 +1276,21 @@ BLOSC_EXPORT blosc2_io blosc2_get_blosc2_io_defaults(void);
 BLOSC_EXPORT blosc2_stdio_mmap blosc2_get_blosc2_stdio_mmap_defaults(void);
 
 /**
- * Makes the program's own threads do the work: whenever several workers are wanted, `callback` is called and calls
- * the function it gets for each of the jobs, on any threads. NULL goes back to the library's own threads. To be
- * called before anything else, as in the reference; a callback that was replaced stays in memory. Where memory is short,
- * the threads stay those that they were.
+ * Makes the program's own threads do the work: whenever several workers are wanted, `callback` is
+ * called and calls the function it gets for each of the jobs, on any threads. NULL goes back to
+ * the library's own threads. To be called before anything else, as in the reference; a callback
+ * that was replaced stays in memory. Where memory is short, the threads stay those that they were.
  *
  * Required of the caller:
  * `callback` can be called with `callback_data` until it is replaced.
  */
-BLOSC_EXPORT
-void blosc2_set_threads_callback(blosc_threads_callback callback,
-                                 void *callback_data);
+BLOSC_EXPORT void blosc2_set_threads_callback(blosc_threads_callback callback, void *callback_data);
 
 /**
- * Removes a directory with the files in it, as those of a sparse frame. Links in it are removed, not followed. Returns
- * 0, `BLOSC2_ERROR_INVALID_PARAM` for an empty path, `BLOSC2_ERROR_NOT_FOUND` if there is no such directory, or
- * `BLOSC2_ERROR_FAILURE` if it holds directories (then nothing is removed) or something cannot be removed.
+ * Removes a directory with the files in it, as those of a sparse frame. Links in it are removed,
+ * not followed. Returns 0, `BLOSC2_ERROR_INVALID_PARAM` for an empty path,
+ * `BLOSC2_ERROR_NOT_FOUND` if there is no such directory, or `BLOSC2_ERROR_FAILURE` if it holds
+ * directories (then nothing is removed) or something cannot be removed.
  *
  * Required of the caller:
  * `path` is a C string or NULL.
@@ -1254,9 +1298,10 @@ void blosc2_set_threads_callback(blosc_threads_callback callback,
 BLOSC_EXPORT int blosc2_remove_dir(const char *path);
 
 /**
- * Removes the frame at a path: a file, with the lock file beside it, or a directory with the files in it. Returns 0,
- * also for NULL and where there is nothing; `BLOSC2_ERROR_FILE_REMOVE` if a file cannot be removed, or what
- * `blosc2_remove_dir` returns; `BLOSC2_ERROR_FAILURE` if the path cannot be looked at.
+ * Removes the frame at a path: a file, with the lock file beside it, or a directory with the files
+ * in it. Returns 0, also for NULL and where there is nothing; `BLOSC2_ERROR_FILE_REMOVE` if a file
+ * cannot be removed, or what `blosc2_remove_dir` returns; `BLOSC2_ERROR_FAILURE` if the path
+ * cannot be looked at.
  *
  * Required of the caller:
  * `path` is a C string or NULL.
@@ -1264,7 +1309,8 @@ BLOSC_EXPORT int blosc2_remove_dir(const char *path);
 BLOSC_EXPORT int blosc2_remove_urlpath(const char *path);
 
 /**
- * Renames the frame at a path, file or directory. Returns 0, also if a path is NULL, or `BLOSC2_ERROR_FAILURE`.
+ * Renames the frame at a path, file or directory. Returns 0, also if a path is NULL, or
+ * `BLOSC2_ERROR_FAILURE`.
  *
  * Required of the caller:
  * The paths are C strings or NULL.
@@ -1272,8 +1318,8 @@ BLOSC_EXPORT int blosc2_remove_urlpath(const char *path);
 BLOSC_EXPORT int blosc2_rename_urlpath(char *old_urlpath, char *new_path);
 
 /**
- * Shuffles the bytes of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of `blocksize` bytes.
- * Returns `blocksize`, or a negative error code.
+ * Shuffles the bytes of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of
+ * `blocksize` bytes. Returns `blocksize`, or a negative error code.
  *
  * Required of the caller:
  * Both buffers have `blocksize` bytes and do not overlap.
@@ -1289,9 +1335,9 @@ BLOSC_EXPORT int32_t blosc2_shuffle(int32_t typesize, int32_t blocksize, const v
 BLOSC_EXPORT int32_t blosc2_unshuffle(int32_t typesize, int32_t blocksize, const void *src, void *dest);
 
 /**
- * Shuffles the bits of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of `blocksize` bytes; items
- * that do not make up eight, and bytes that do not make up an item, are copied. Returns `blocksize`, or a negative
- * error code.
+ * Shuffles the bits of items of `typesize` bytes (1 to 256) from `src` to `dest`, both of
+ * `blocksize` bytes; items that do not make up eight, and bytes that do not make up an item, are
+ * copied. Returns `blocksize`, or a negative error code.
  *
  * Required of the caller:
  * As for `blosc2_shuffle`.
@@ -1310,14 +1356,15 @@ BLOSC_EXPORT int32_t blosc2_bitunshuffle(int32_t typesize, int32_t blocksize, co
 BLOSC_EXPORT void blosc2_init(void);
 
 /**
- * Ends the use of the library: worker threads end, memory that was kept for the next call is freed, and codecs,
- * filters and tuners that the program registered are forgotten. Contexts stay valid.
+ * Ends the use of the library: worker threads end, memory that was kept for the next call is
+ * freed, and codecs, filters and tuners that the program registered are forgotten. Contexts stay
+ * valid.
  */
 BLOSC_EXPORT void blosc2_destroy(void);
 
 /**
- * Frees memory that is kept for the next call. Returns 0, or `BLOSC2_ERROR_FAILURE` if the library was not
- * initialized.
+ * Frees memory that is kept for the next call. Returns 0, or `BLOSC2_ERROR_FAILURE` if the library
+ * was not initialized.
  */
 BLOSC_EXPORT int blosc2_free_resources(void);
 
@@ -1325,8 +1372,8 @@ BLOSC_EXPORT int blosc2_free_resources(void);
 BLOSC_EXPORT int16_t blosc2_get_nthreads(void);
 
 /**
- * Sets the number of threads, at least 1, that the functions without a context use. Returns the number before, or
- * `BLOSC2_ERROR_INVALID_PARAM`.
+ * Sets the number of threads, at least 1, that the functions without a context use. Returns the
+ * number before, or `BLOSC2_ERROR_INVALID_PARAM`.
  */
 BLOSC_EXPORT int16_t blosc2_set_nthreads(int16_t nthreads);
 
@@ -1334,8 +1381,9 @@ BLOSC_EXPORT int16_t blosc2_set_nthreads(int16_t nthreads);
 BLOSC_EXPORT const char *blosc1_get_compressor(void);
 
 /**
- * Sets the codec that the functions without a context use, one of the built-in ones. Returns its id, -1 if there is
- * none of this name (later compressions then fail), or `BLOSC2_ERROR_CODEC_SUPPORT` for a registered one.
+ * Sets the codec that the functions without a context use, one of the built-in ones. Returns its
+ * id, -1 if there is none of this name (later compressions then fail), or
+ * `BLOSC2_ERROR_CODEC_SUPPORT` for a registered one.
  *
  * Required of the caller:
  * `compname` is a C string.
@@ -1345,11 +1393,15 @@ BLOSC_EXPORT int blosc1_set_compressor(const char *compname);
 /** Sets whether the functions without a context apply the delta filter (1) or not (0). */
 BLOSC_EXPORT void blosc2_set_delta(int dodelta);
 
-/** Returns the block size that the functions without a context use; 0 means that it is chosen for each buffer. */
+/**
+ * Returns the block size that the functions without a context use; 0 means that it is chosen for
+ * each buffer.
+ */
 BLOSC_EXPORT int blosc1_get_blocksize(void);
 
 /**
- * Sets the block size in bytes that the functions without a context use; 0 means that it is chosen for each buffer.
+ * Sets the block size in bytes that the functions without a context use; 0 means that it is chosen
+ * for each buffer.
  */
 BLOSC_EXPORT void blosc1_set_blocksize(size_t blocksize);
 
@@ -1357,10 +1409,11 @@ BLOSC_EXPORT void blosc1_set_blocksize(size_t blocksize);
 BLOSC_EXPORT void blosc1_set_splitmode(int splitmode);
 
 /**
- * Compresses without a context, with the process's settings, which environment variables override (`BLOSC_CLEVEL`,
- * `BLOSC_SHUFFLE`, `BLOSC_DELTA`, `BLOSC_TYPESIZE`, `BLOSC_COMPRESSOR`, `BLOSC_BLOCKSIZE`, `BLOSC_NTHREADS`,
- * `BLOSC_SPLITMODE`, `BLOSC_NOLOCK`, `BLOSC_BLOSC1_COMPAT`). Returns the size of the chunk, 0 if it does not fit into
- * `destsize` bytes, or a negative error code.
+ * Compresses without a context, with the process's settings, which environment variables override
+ * (`BLOSC_CLEVEL`, `BLOSC_SHUFFLE`, `BLOSC_DELTA`, `BLOSC_TYPESIZE`, `BLOSC_COMPRESSOR`,
+ * `BLOSC_BLOCKSIZE`, `BLOSC_NTHREADS`, `BLOSC_SPLITMODE`, `BLOSC_NOLOCK`, `BLOSC_BLOSC1_COMPAT`).
+ * Returns the size of the chunk, 0 if it does not fit into `destsize` bytes, or a negative error
+ * code.
  *
  * Required of the caller:
  * The buffers have the sizes given and do not overlap.
@@ -1390,8 +1443,8 @@ int blosc1_compress(int clevel,
                     size_t destsize);
 
 /**
- * Decompresses without a context, with the process's number of threads, which `BLOSC_NTHREADS` overrides. Returns the
- * size of the data, or a negative error code.
+ * Decompresses without a context, with the process's number of threads, which `BLOSC_NTHREADS`
+ * overrides. Returns the size of the data, or a negative error code.
  *
  * Required of the caller:
  * `src` points to a chunk, or to `srcsize` bytes if those are fewer; `dest` has `destsize` bytes.
@@ -1399,8 +1452,8 @@ int blosc1_compress(int clevel,
 BLOSC_EXPORT int blosc2_decompress(const void *src, int32_t srcsize, void *dest, int32_t destsize);
 
 /**
- * As `blosc2_decompress`, for a chunk whose size only its header tells. Do not use it on data from elsewhere: a
- * chunk that was cut short is read past its end.
+ * As `blosc2_decompress`, for a chunk whose size only its header tells. Do not use it on data from
+ * elsewhere: a chunk that was cut short is read past its end.
  *
  * Required of the caller:
  * `src` points to a whole chunk; `dest` has `destsize` bytes.
@@ -1408,7 +1461,8 @@ BLOSC_EXPORT int blosc2_decompress(const void *src, int32_t srcsize, void *dest,
 BLOSC_EXPORT int blosc1_decompress(const void *src, void *dest, size_t destsize);
 
 /**
- * As `blosc2_getitem`, for a chunk whose size only its header tells, and a destination with room for the items.
+ * As `blosc2_getitem`, for a chunk whose size only its header tells, and a destination with room
+ * for the items.
  *
  * Required of the caller:
  * `src` points to a whole chunk; `dest` has room for `nitems` items.
@@ -1416,8 +1470,8 @@ BLOSC_EXPORT int blosc1_decompress(const void *src, void *dest, size_t destsize)
 BLOSC_EXPORT int blosc1_getitem(const void *src, int start, int nitems, void *dest);
 
 /**
- * Gives, in `index`, the position along each of `ndim` dimensions of item `i` of an array of this shape, counted in
- * C order. A dimension of length 0 gives 0.
+ * Gives, in `index`, the position along each of `ndim` dimensions of item `i` of an array of this
+ * shape, counted in C order. A dimension of length 0 gives 0.
  *
  * Required of the caller:
  * `shape` and `index` have `ndim` numbers each.
@@ -1433,8 +1487,8 @@ BLOSC_EXPORT void blosc2_unidim_to_multidim(uint8_t ndim, int64_t *shape, int64_
 BLOSC_EXPORT void blosc2_multidim_to_unidim(const int64_t *index, int8_t ndim, const int64_t *strides, int64_t *i);
 
 /**
- * Gives the sizes in the header of a chunk: its data (`nbytes`), itself (`cbytes`), a block; all 0 if the header
- * cannot be right. Each pointer may be NULL. Returns 0 or a negative error code.
+ * Gives the sizes in the header of a chunk: its data (`nbytes`), itself (`cbytes`), a block; all 0
+ * if the header cannot be right. Each pointer may be NULL. Returns 0 or a negative error code.
  *
  * Required of the caller:
  * `cbuffer` has 16 bytes.
@@ -1450,8 +1504,8 @@ BLOSC_EXPORT int blosc2_cbuffer_sizes(const void *cbuffer, int32_t *nbytes, int3
 BLOSC_EXPORT void blosc1_cbuffer_sizes(const void *cbuffer, size_t *nbytes, size_t *cbytes, size_t *blocksize);
 
 /**
- * Whether `cbytes` bytes can be a chunk as far as its header tells: 0, and the size of the data in `*nbytes`; or a
- * negative error code, and 0.
+ * Whether `cbytes` bytes can be a chunk as far as its header tells: 0, and the size of the data in
+ * `*nbytes`; or a negative error code, and 0.
  *
  * Required of the caller:
  * `cbuffer` has `cbytes` bytes; `nbytes` can be written.
@@ -1459,8 +1513,8 @@ BLOSC_EXPORT void blosc1_cbuffer_sizes(const void *cbuffer, size_t *nbytes, size
 BLOSC_EXPORT int blosc1_cbuffer_validate(const void *cbuffer, size_t cbytes, size_t *nbytes);
 
 /**
- * Gives the typesize and the flags in the header of a chunk (bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED`, ...), or zeros
- * if the header cannot be right.
+ * Gives the typesize and the flags in the header of a chunk (bits `BLOSC_DOSHUFFLE`,
+ * `BLOSC_MEMCPYED`, ...), or zeros if the header cannot be right.
  *
  * Required of the caller:
  * `cbuffer` has 16 bytes; the pointers can be written.
@@ -1468,7 +1522,8 @@ BLOSC_EXPORT int blosc1_cbuffer_validate(const void *cbuffer, size_t cbytes, siz
 BLOSC_EXPORT void blosc1_cbuffer_metainfo(const void *cbuffer, size_t *typesize, int *flags);
 
 /**
- * Gives the versions of the chunk's format and of its codec's format, or zeros if the header cannot be right.
+ * Gives the versions of the chunk's format and of its codec's format, or zeros if the header
+ * cannot be right.
  *
  * Required of the caller:
  * `cbuffer` has 16 bytes; the pointers can be written.
@@ -1476,7 +1531,8 @@ BLOSC_EXPORT void blosc1_cbuffer_metainfo(const void *cbuffer, size_t *typesize,
 BLOSC_EXPORT void blosc2_cbuffer_versions(const void *cbuffer, int *version, int *versionlz);
 
 /**
- * Returns the name of the library that reads a chunk's streams (the library's, not to be freed), or NULL.
+ * Returns the name of the library that reads a chunk's streams (the library's, not to be freed),
+ * or NULL.
  *
  * Required of the caller:
  * `cbuffer` has 16 bytes.
@@ -1486,15 +1542,19 @@ BLOSC_EXPORT const char *blosc2_cbuffer_complib(const void *cbuffer);
 /** Returns the names of the built-in codecs, separated by commas (the library's, not to be freed). */
 BLOSC_EXPORT const char *blosc2_list_compressors(void);
 
-/** Returns the version of the library this one stands for, `BLOSC2_VERSION_STRING` (not to be freed). */
+/**
+ * Returns the version of the library this one stands for, `BLOSC2_VERSION_STRING` (not to be
+ * freed).
+ */
 BLOSC_EXPORT const char *blosc2_get_version_string(void);
 
 /** Returns what an error code means (the library's text, not to be freed). */
 BLOSC_EXPORT const char *blosc2_error_string(int error_code);
 
 /**
- * Gives the name and version of the library that a codec comes from, in buffers that the caller frees with `free()`.
- * Returns the library's code, or `BLOSC2_ERROR_NOT_FOUND` and NULLs for a codec that is not there.
+ * Gives the name and version of the library that a codec comes from, in buffers that the caller
+ * frees with `free()`. Returns the library's code, or `BLOSC2_ERROR_NOT_FOUND` and NULLs for a
+ * codec that is not there.
  *
  * Required of the caller:
  * `compname` is a C string; the other pointers can be written.
@@ -1516,27 +1576,27 @@ BLOSC_EXPORT double blosc_elapsed_nsecs(blosc_timestamp_t start_time, blosc_time
 BLOSC_EXPORT double blosc_elapsed_secs(blosc_timestamp_t start_time, blosc_timestamp_t end_time);
 
 /**
- * Registers a back end for the ids from `BLOSC2_IO_REGISTERED` on. The struct is copied; its name is not, and is not
- * looked at unless the id is registered again. Returns 0, also when a back end of this name was registered before;
- * `BLOSC2_ERROR_INVALID_PARAM` for NULL; `BLOSC2_ERROR_PLUGIN_IO` if the id is not a program's or belongs to a back end
- * of another name.
+ * Registers a back end for the ids from `BLOSC2_IO_REGISTERED` on. The struct is copied; its name
+ * is not, and is not looked at unless the id is registered again. Returns 0, also when a back end
+ * of this name was registered before; `BLOSC2_ERROR_INVALID_PARAM` for NULL;
+ * `BLOSC2_ERROR_PLUGIN_IO` if the id is not a program's or belongs to a back end of another name.
  *
  * Required of the caller:
- * `io` is NULL or points to a back end, whose functions can be called until the process ends. To register an id twice,
- * both names must be C strings, the first one still.
+ * `io` is NULL or points to a back end, whose functions can be called until the process ends. To
+ * register an id twice, both names must be C strings, the first one still.
  */
 BLOSC_EXPORT int blosc2_register_io_cb(const blosc2_io_cb *io);
 
 /**
- * Returns the back end of this id (the library's, not to be freed), or NULL if there is none or the library was not
- * initialized.
+ * Returns the back end of this id (the library's, not to be freed), or NULL if there is none or
+ * the library was not initialized.
  */
 BLOSC_EXPORT blosc2_io_cb *blosc2_get_io_cb(uint8_t id);
 
 /**
- * Registers a codec for the ids from `BLOSC2_USER_REGISTERED_CODECS_START` on. The struct and its name are copied.
- * Returns 0, also when this codec was registered before; `BLOSC2_ERROR_CODEC_PARAM` if the id is not a user's or
- * belongs to a codec of another name.
+ * Registers a codec for the ids from `BLOSC2_USER_REGISTERED_CODECS_START` on. The struct and its
+ * name are copied. Returns 0, also when this codec was registered before;
+ * `BLOSC2_ERROR_CODEC_PARAM` if the id is not a user's or belongs to a codec of another name.
  *
  * Required of the caller:
  * `codec` points to a codec with a name; its functions can be called until `blosc2_destroy`.
@@ -1544,9 +1604,9 @@ BLOSC_EXPORT blosc2_io_cb *blosc2_get_io_cb(uint8_t id);
 BLOSC_EXPORT int blosc2_register_codec(blosc2_codec *codec);
 
 /**
- * Registers a filter for the ids from `BLOSC2_USER_REGISTERED_FILTERS_START` on. The struct and its name are copied.
- * Returns 0, also when this filter was registered before; `BLOSC2_ERROR_FAILURE` if the id is not a user's or
- * belongs to a filter of another name.
+ * Registers a filter for the ids from `BLOSC2_USER_REGISTERED_FILTERS_START` on. The struct and
+ * its name are copied. Returns 0, also when this filter was registered before;
+ * `BLOSC2_ERROR_FAILURE` if the id is not a user's or belongs to a filter of another name.
  *
  * Required of the caller:
  * `filter` points to a filter with a name; its functions can be called until `blosc2_destroy`.
@@ -1554,9 +1614,9 @@ BLOSC_EXPORT int blosc2_register_codec(blosc2_codec *codec);
 BLOSC_EXPORT int blosc2_register_filter(blosc2_filter *filter);
 
 /**
- * Registers a tuner for the ids from `BLOSC2_USER_REGISTERED_TUNER_START` on. The struct and its name are copied.
- * Returns 0, also when this tuner was registered before; `BLOSC2_ERROR_FAILURE` if the id is not a user's or
- * belongs to a tuner of another name.
+ * Registers a tuner for the ids from `BLOSC2_USER_REGISTERED_TUNER_START` on. The struct and its
+ * name are copied. Returns 0, also when this tuner was registered before; `BLOSC2_ERROR_FAILURE`
+ * if the id is not a user's or belongs to a tuner of another name.
  *
  * Required of the caller:
  * `tuner` points to a tuner with a name; its functions can be called until `blosc2_destroy`.
@@ -1564,8 +1624,8 @@ BLOSC_EXPORT int blosc2_register_filter(blosc2_filter *filter);
 BLOSC_EXPORT int blosc2_register_tuner(blosc2_tuner *tuner);
 
 /**
- * Gives the name of a codec in `*compname` (NULL if there is none of this id; the library's, not to be freed).
- * Returns the id, or -1.
+ * Gives the name of a codec in `*compname` (NULL if there is none of this id; the library's, not
+ * to be freed). Returns the id, or -1.
  *
  * Required of the caller:
  * `compname` can be written.
@@ -1581,20 +1641,17 @@ BLOSC_EXPORT int blosc2_compcode_to_compname(int compcode, const char **compname
 BLOSC_EXPORT int blosc2_compname_to_compcode(const char *compname);
 
 /**
- * Appends a chunk. With `copy` the chunk stays the program's; without, it came from `malloc` and is the super-chunk's if
- * this succeeds. Returns the number of chunks, or a negative error code.
+ * Appends a chunk. With `copy` the chunk stays the program's; without, it came from `malloc` and
+ * is the super-chunk's if this succeeds. Returns the number of chunks, or a negative error code.
  *
  * Required of the caller:
  * `schunk` is valid; `chunk` points to a whole chunk.
  */
-BLOSC_EXPORT
-int64_t blosc2_schunk_append_chunk(blosc2_schunk *schunk,
-                                   uint8_t *chunk,
-                                   bool copy);
+BLOSC_EXPORT int64_t blosc2_schunk_append_chunk(blosc2_schunk *schunk, uint8_t *chunk, bool copy);
 
 /**
- * Inserts a chunk before chunk `nchunk`, or behind the last one; `copy` as in `blosc2_schunk_append_chunk`. Returns the
- * number of chunks, or a negative error code.
+ * Inserts a chunk before chunk `nchunk`, or behind the last one; `copy` as in
+ * `blosc2_schunk_append_chunk`. Returns the number of chunks, or a negative error code.
  *
  * Required of the caller:
  * As for `blosc2_schunk_append_chunk`.
@@ -1602,17 +1659,13 @@ int64_t blosc2_schunk_append_chunk(blosc2_schunk *schunk,
 BLOSC_EXPORT int64_t blosc2_schunk_insert_chunk(blosc2_schunk *schunk, int64_t nchunk, uint8_t *chunk, bool copy);
 
 /**
- * Puts a chunk in the place of chunk `nchunk`; `copy` as in `blosc2_schunk_append_chunk`. Returns the number of chunks, or
- * a negative error code.
+ * Puts a chunk in the place of chunk `nchunk`; `copy` as in `blosc2_schunk_append_chunk`. Returns
+ * the number of chunks, or a negative error code.
  *
  * Required of the caller:
  * As for `blosc2_schunk_append_chunk`.
  */
-BLOSC_EXPORT
-int64_t blosc2_schunk_update_chunk(blosc2_schunk *schunk,
-                                   int64_t nchunk,
-                                   uint8_t *chunk,
-                                   bool copy);
+BLOSC_EXPORT int64_t blosc2_schunk_update_chunk(blosc2_schunk *schunk, int64_t nchunk, uint8_t *chunk, bool copy);
 
 /**
  * Deletes chunk `nchunk`. Returns the number of chunks left, or a negative error code.
@@ -1623,20 +1676,17 @@ int64_t blosc2_schunk_update_chunk(blosc2_schunk *schunk,
 BLOSC_EXPORT int64_t blosc2_schunk_delete_chunk(blosc2_schunk *schunk, int64_t nchunk);
 
 /**
- * Compresses `nbytes` bytes at `src` with the super-chunk's context and appends them as one chunk. Returns the number of
- * chunks, or a negative error code.
+ * Compresses `nbytes` bytes at `src` with the super-chunk's context and appends them as one chunk.
+ * Returns the number of chunks, or a negative error code.
  *
  * Required of the caller:
  * `schunk` is valid, `src` has `nbytes` bytes.
  */
-BLOSC_EXPORT
-int64_t blosc2_schunk_append_buffer(blosc2_schunk *schunk,
-                                    const void *src,
-                                    int32_t nbytes);
+BLOSC_EXPORT int64_t blosc2_schunk_append_buffer(blosc2_schunk *schunk, const void *src, int32_t nbytes);
 
 /**
- * Decompresses chunk `nchunk` into `dest`, which has `nbytes` bytes. Returns the size of its data, or a negative error
- * code.
+ * Decompresses chunk `nchunk` into `dest`, which has `nbytes` bytes. Returns the size of its data,
+ * or a negative error code.
  *
  * Required of the caller:
  * `schunk` is valid, `dest` has `nbytes` bytes.
@@ -1644,8 +1694,9 @@ int64_t blosc2_schunk_append_buffer(blosc2_schunk *schunk,
 BLOSC_EXPORT int blosc2_schunk_decompress_chunk(blosc2_schunk *schunk, int64_t nchunk, void *dest, int32_t nbytes);
 
 /**
- * Gives chunk `nchunk`, whole. Where `*needs_free` is set, the program frees `*chunk` with `free`; else it is the
- * super-chunk's, until that changes. Returns the size of the chunk, or a negative error code.
+ * Gives chunk `nchunk`, whole. Where `*needs_free` is set, the program frees `*chunk` with `free`;
+ * else it is the super-chunk's, until that changes. Returns the size of the chunk, or a negative
+ * error code.
  *
  * Required of the caller:
  * All pointers are valid.
@@ -1653,9 +1704,10 @@ BLOSC_EXPORT int blosc2_schunk_decompress_chunk(blosc2_schunk *schunk, int64_t n
 BLOSC_EXPORT int blosc2_schunk_get_chunk(blosc2_schunk *schunk, int64_t nchunk, uint8_t **chunk, bool *needs_free);
 
 /**
- * As `blosc2_schunk_get_chunk`, but of a chunk on disk only the front is read: header, block starts, and a trailer that
- * tells where the blocks are. The functions that decompress fetch what they need of it, through the context
- * `schunk->dctx` or another one that was made for this super-chunk.
+ * As `blosc2_schunk_get_chunk`, but of a chunk on disk only the front is read: header, block
+ * starts, and a trailer that tells where the blocks are. The functions that decompress fetch what
+ * they need of it, through the context `schunk->dctx` or another one that was made for this
+ * super-chunk.
  *
  * Required of the caller:
  * All pointers are valid.
@@ -1663,8 +1715,8 @@ BLOSC_EXPORT int blosc2_schunk_get_chunk(blosc2_schunk *schunk, int64_t nchunk, 
 BLOSC_EXPORT int blosc2_schunk_get_lazychunk(blosc2_schunk *schunk, int64_t nchunk, uint8_t **chunk, bool *needs_free);
 
 /**
- * Decompresses block `nblock` of chunk `nchunk`, which is one of variable-length blocks. The program frees `*dest` with
- * `free`. Returns the size of the block, or a negative error code.
+ * Decompresses block `nblock` of chunk `nchunk`, which is one of variable-length blocks. The
+ * program frees `*dest` with `free`. Returns the size of the block, or a negative error code.
  *
  * Required of the caller:
  * All pointers are valid or NULL.
@@ -1677,23 +1729,21 @@ int blosc2_schunk_get_vlblock(blosc2_schunk *schunk,
                               int32_t *destsize);
 
 /**
- * Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are copied and kept each on
- * its own, and the buffer is used no more; a frame that tells of very many chunks in few bytes is copied as it is. Without, the buffer is the super-chunk's storage and must stay as long as the
- * super-chunk; it is still the program's to free, unless that is handed over with `blosc2_schunk_avoid_cframe_free`.
- * Returns NULL if the buffer is no frame.
+ * Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are
+ * copied and kept each on its own, and the buffer is used no more; a frame that tells of very many
+ * chunks in few bytes is copied as it is. Without, the buffer is the super-chunk's storage and
+ * must stay as long as the super-chunk; it is still the program's to free, unless that is handed
+ * over with `blosc2_schunk_avoid_cframe_free`. Returns NULL if the buffer is no frame.
  *
  * Required of the caller:
  * `cframe` has `len` bytes.
  */
-BLOSC_EXPORT
-blosc2_schunk *blosc2_schunk_from_buffer(uint8_t *cframe,
-                                         int64_t len,
-                                         bool copy);
+BLOSC_EXPORT blosc2_schunk *blosc2_schunk_from_buffer(uint8_t *cframe, int64_t len, bool copy);
 
 /**
- * Gives a super-chunk as a contiguous frame in a buffer. Where `*needs_free` is set, the program frees `*cframe` with
- * `free`; else the buffer is the super-chunk's, until that changes. Returns the size of the frame, or a negative error
- * code.
+ * Gives a super-chunk as a contiguous frame in a buffer. Where `*needs_free` is set, the program
+ * frees `*cframe` with `free`; else the buffer is the super-chunk's, until that changes. Returns
+ * the size of the frame, or a negative error code.
  *
  * Required of the caller:
  * All pointers are valid.
@@ -1701,22 +1751,22 @@ blosc2_schunk *blosc2_schunk_from_buffer(uint8_t *cframe,
 BLOSC_EXPORT int64_t blosc2_schunk_to_buffer(blosc2_schunk *schunk, uint8_t **cframe, bool *needs_free);
 
 /**
- * Writes a super-chunk into a file as a contiguous frame. Returns the size of the frame, or a negative error code.
+ * Writes a super-chunk into a file as a contiguous frame. Returns the size of the frame, or a
+ * negative error code.
  *
- * A frame in memory replaces a file that is there, in one step: an open finds the old bytes or the new ones, and
- * mode, owner and group stay, as far as the process may give them. Links are followed. The directory must be writable, as
- * the bytes are written to a file beside it first. Any other super-chunk is written only where nothing is yet.
+ * A frame in memory replaces a file that is there, in one step: an open finds the old bytes or the
+ * new ones, and mode, owner and group stay, as far as the process may give them. Links are
+ * followed. The directory must be writable, as the bytes are written to a file beside it first.
+ * Any other super-chunk is written only where nothing is yet.
  *
  * Required of the caller:
  * `schunk` is valid, `urlpath` NULL or a C string.
  */
-BLOSC_EXPORT
-int64_t blosc2_schunk_to_file(blosc2_schunk *schunk,
-                              const char *urlpath);
+BLOSC_EXPORT int64_t blosc2_schunk_to_file(blosc2_schunk *schunk, const char *urlpath);
 
 /**
- * Appends a super-chunk to a file as a contiguous frame; `blosc2_schunk_open_offset` opens it there. Returns where the
- * frame begins in the file, or a negative error code.
+ * Appends a super-chunk to a file as a contiguous frame; `blosc2_schunk_open_offset` opens it
+ * there. Returns where the frame begins in the file, or a negative error code.
  *
  * Required of the caller:
  * As for `blosc2_schunk_to_file`.
@@ -1724,9 +1774,9 @@ int64_t blosc2_schunk_to_file(blosc2_schunk *schunk,
 BLOSC_EXPORT int64_t blosc2_schunk_append_file(blosc2_schunk *schunk, const char *urlpath);
 
 /**
- * Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as they are unless the
- * parameters in `storage` ask for others; NULL there means the same parameters. Returns NULL if the storage is there
- * already, or a chunk is damaged.
+ * Copies a super-chunk, with its metalayers, into the storage that is given. Chunks are copied as
+ * they are unless the parameters in `storage` ask for others; NULL there means the same
+ * parameters. Returns NULL if the storage is there already, or a chunk is damaged.
  *
  * Required of the caller:
  * Both pointers are valid, and those in `storage` NULL or valid.
@@ -1734,11 +1784,12 @@ BLOSC_EXPORT int64_t blosc2_schunk_append_file(blosc2_schunk *schunk, const char
 BLOSC_EXPORT blosc2_schunk *blosc2_schunk_copy(blosc2_schunk *schunk, blosc2_storage *storage);
 
 /**
- * Makes a new super-chunk without chunks. It copies `storage` and what that points to, except the parameters of tuners,
- * filters and back ends, which must outlive it. With a path it makes a file or a directory, which must not be there.
- * Free it with `blosc2_schunk_free`.
+ * Makes a new super-chunk without chunks. It copies `storage` and what that points to, except the
+ * parameters of tuners, filters and back ends, which must outlive it. With a path it makes a file
+ * or a directory, which must not be there. Free it with `blosc2_schunk_free`.
  *
- * Returns NULL if the path exists or cannot be made, a parameter is impossible, or memory is short.
+ * Returns NULL if the path exists or cannot be made, a parameter is impossible, or memory is
+ * short.
  *
  * Required of the caller:
  * `storage` is valid, and the pointers in it are NULL or valid.
@@ -1746,14 +1797,14 @@ BLOSC_EXPORT blosc2_schunk *blosc2_schunk_copy(blosc2_schunk *schunk, blosc2_sto
 BLOSC_EXPORT blosc2_schunk *blosc2_schunk_new(blosc2_storage *storage);
 
 /**
- * Opens the super-chunk at `urlpath`, a file or a directory. Nothing is copied but the index and the metalayers. Free it
- * with `blosc2_schunk_free`. Returns NULL if there is none, or it is damaged.
+ * Opens the super-chunk at `urlpath`, a file or a directory. Nothing is copied but the index and
+ * the metalayers. Free it with `blosc2_schunk_free`. Returns NULL if there is none, or it is
+ * damaged.
  *
  * Required of the caller:
  * `urlpath` is NULL or a C string.
  */
-BLOSC_EXPORT
-blosc2_schunk *blosc2_schunk_open(const char *urlpath);
+BLOSC_EXPORT blosc2_schunk *blosc2_schunk_open(const char *urlpath);
 
 /**
  * As `blosc2_schunk_open`, for a frame that begins `offset` bytes into a file.
@@ -1767,7 +1818,8 @@ BLOSC_EXPORT blosc2_schunk *blosc2_schunk_open_offset(const char *urlpath, int64
  * As `blosc2_schunk_open`, through a back end.
  *
  * Required of the caller:
- * As for `blosc2_schunk_open`; `udio` is NULL or valid, and its parameters outlive the super-chunk.
+ * As for `blosc2_schunk_open`; `udio` is NULL or valid, and its parameters outlive the
+ * super-chunk.
  */
 BLOSC_EXPORT blosc2_schunk *blosc2_schunk_open_udio(const char *urlpath, const blosc2_io *udio);
 
@@ -1780,8 +1832,8 @@ BLOSC_EXPORT blosc2_schunk *blosc2_schunk_open_udio(const char *urlpath, const b
 BLOSC_EXPORT blosc2_schunk *blosc2_schunk_open_offset_udio(const char *urlpath, int64_t offset, const blosc2_io *udio);
 
 /**
- * Frees a super-chunk, its contexts and its metalayers, and closes its files. NULL is allowed. Returns 0, or 1 if the
- * back end could not free its own.
+ * Frees a super-chunk, its contexts and its metalayers, and closes its files. NULL is allowed.
+ * Returns 0, or 1 if the back end could not free its own.
  *
  * Required of the caller:
  * `schunk` is NULL or a super-chunk that was not freed and is not in use.
@@ -1789,21 +1841,19 @@ BLOSC_EXPORT blosc2_schunk *blosc2_schunk_open_offset_udio(const char *urlpath, 
 BLOSC_EXPORT int blosc2_schunk_free(blosc2_schunk *schunk);
 
 /**
- * Adds a fixed-length metalayer: `content_len` bytes under a name of at most `BLOSC2_METALAYER_NAME_MAXLEN`. Frames take
- * them only as long as they hold no chunks, and views not at all. Returns the index of the metalayer, or a negative error code.
+ * Adds a fixed-length metalayer: `content_len` bytes under a name of at most
+ * `BLOSC2_METALAYER_NAME_MAXLEN`. Frames take them only as long as they hold no chunks, and views
+ * not at all. Returns the index of the metalayer, or a negative error code.
  *
  * Required of the caller:
  * `schunk` and `name` are NULL or valid; `content` has `content_len` bytes.
  */
-BLOSC_EXPORT
-int blosc2_meta_add(blosc2_schunk *schunk,
-                    const char *name,
-                    uint8_t *content,
-                    int32_t content_len);
+BLOSC_EXPORT int blosc2_meta_add(blosc2_schunk *schunk, const char *name, uint8_t *content, int32_t content_len);
 
 /**
- * Overwrites the first `content_len` bytes of a fixed-length metalayer; its size stays. Content that is longer than the
- * metalayer changes nothing. Returns the index of the metalayer, or a negative error code.
+ * Overwrites the first `content_len` bytes of a fixed-length metalayer; its size stays. Content
+ * that is longer than the metalayer changes nothing. Returns the index of the metalayer, or a
+ * negative error code.
  *
  * Required of the caller:
  * As for `blosc2_meta_add`.
@@ -1819,8 +1869,9 @@ BLOSC_EXPORT int blosc2_meta_update(blosc2_schunk *schunk, const char *name, uin
 BLOSC_EXPORT int blosc2_vlmeta_exists(blosc2_schunk *schunk, const char *name);
 
 /**
- * Adds a variable-length metalayer: `content_len` bytes, compressed as `cparams` say (NULL: the defaults), under a name of
- * at most `BLOSC2_METALAYER_NAME_MAXLEN`. Returns the index of the metalayer, or a negative error code.
+ * Adds a variable-length metalayer: `content_len` bytes, compressed as `cparams` say (NULL: the
+ * defaults), under a name of at most `BLOSC2_METALAYER_NAME_MAXLEN`. Returns the index of the
+ * metalayer, or a negative error code.
  *
  * Required of the caller:
  * As for `blosc2_meta_add`; `cparams` is NULL or valid.
@@ -1833,8 +1884,9 @@ int blosc2_vlmeta_add(blosc2_schunk *schunk,
                       blosc2_cparams *cparams);
 
 /**
- * Gives the content of a variable-length metalayer: `*content_len` bytes at `*content`, which the program frees with
- * `free`; NULL if there are none. Returns the index of the metalayer, or a negative error code.
+ * Gives the content of a variable-length metalayer: `*content_len` bytes at `*content`, which the
+ * program frees with `free`; NULL if there are none. Returns the index of the metalayer, or a
+ * negative error code.
  *
  * Required of the caller:
  * The pointers are NULL or valid.
@@ -1842,8 +1894,8 @@ int blosc2_vlmeta_add(blosc2_schunk *schunk,
 BLOSC_EXPORT int blosc2_vlmeta_get(blosc2_schunk *schunk, const char *name, uint8_t **content, int32_t *content_len);
 
 /**
- * Puts other content into a variable-length metalayer; the parameters are those of `blosc2_vlmeta_add`. Returns the index
- * of the metalayer, or a negative error code.
+ * Puts other content into a variable-length metalayer; the parameters are those of
+ * `blosc2_vlmeta_add`. Returns the index of the metalayer, or a negative error code.
  *
  * Required of the caller:
  * As for `blosc2_vlmeta_add`.
@@ -1864,18 +1916,17 @@ int blosc2_vlmeta_update(blosc2_schunk *schunk,
 BLOSC_EXPORT int blosc2_vlmeta_delete(blosc2_schunk *schunk, const char *name);
 
 /**
- * Writes the names of the variable-length metalayers into `names`, which has room for `schunk->nvlmetalayers` pointers. The
- * names stay the super-chunk's. Returns how many there are.
+ * Writes the names of the variable-length metalayers into `names`, which has room for
+ * `schunk->nvlmetalayers` pointers. The names stay the super-chunk's. Returns how many there are.
  *
  * Required of the caller:
  * As said.
  */
-BLOSC_EXPORT
-int blosc2_vlmeta_get_names(blosc2_schunk *schunk,
-                            char **names);
+BLOSC_EXPORT int blosc2_vlmeta_get_names(blosc2_schunk *schunk, char **names);
 
 /**
- * Gives the compression parameters of a super-chunk in a struct that the program frees with `free`. Returns 0.
+ * Gives the compression parameters of a super-chunk in a struct that the program frees with
+ * `free`. Returns 0.
  *
  * Required of the caller:
  * Both pointers are valid.
@@ -1883,7 +1934,8 @@ int blosc2_vlmeta_get_names(blosc2_schunk *schunk,
 BLOSC_EXPORT int blosc2_schunk_get_cparams(blosc2_schunk *schunk, blosc2_cparams **cparams);
 
 /**
- * Gives the decompression parameters of a super-chunk in a struct that the program frees with `free`. Returns 0.
+ * Gives the decompression parameters of a super-chunk in a struct that the program frees with
+ * `free`. Returns 0.
  *
  * Required of the caller:
  * Both pointers are valid.
@@ -1891,8 +1943,8 @@ BLOSC_EXPORT int blosc2_schunk_get_cparams(blosc2_schunk *schunk, blosc2_cparams
 BLOSC_EXPORT int blosc2_schunk_get_dparams(blosc2_schunk *schunk, blosc2_dparams **dparams);
 
 /**
- * Puts the chunks into another order: `offsets_order[i]` says which of them comes at place `i`. Returns 0;
- * `BLOSC2_ERROR_DATA` unless every chunk is named once.
+ * Puts the chunks into another order: `offsets_order[i]` says which of them comes at place `i`.
+ * Returns 0; `BLOSC2_ERROR_DATA` unless every chunk is named once.
  *
  * Required of the caller:
  * `schunk` is valid; `offsets_order` has `schunk->nchunks` elements.
@@ -1908,9 +1960,9 @@ BLOSC_EXPORT int blosc2_schunk_reorder_offsets(blosc2_schunk *schunk, int64_t *o
 BLOSC_EXPORT int64_t blosc2_schunk_frame_len(blosc2_schunk *schunk);
 
 /**
- * Fills an empty super-chunk with `nitems` items of a special value (`BLOSC2_SPECIAL_ZERO`, `BLOSC2_SPECIAL_NAN`,
- * `BLOSC2_SPECIAL_UNINIT`) in chunks of `chunksize` bytes. In a frame they take no room, however many they are. Returns
- * the number of chunks, or a negative error code.
+ * Fills an empty super-chunk with `nitems` items of a special value (`BLOSC2_SPECIAL_ZERO`,
+ * `BLOSC2_SPECIAL_NAN`, `BLOSC2_SPECIAL_UNINIT`) in chunks of `chunksize` bytes. In a frame they
+ * take no room, however many they are. Returns the number of chunks, or a negative error code.
  *
  * Required of the caller:
  * `schunk` is valid.
@@ -1922,8 +1974,9 @@ int64_t blosc2_schunk_fill_special(blosc2_schunk *schunk,
                                    int32_t chunksize);
 
 /**
- * Keeps other handles and processes away from the frame until `blosc2_schunk_unlock`, so that what happens in between
- * happens at once for them. Calls may nest. Without locking it does nothing. Returns 0, or a negative error code.
+ * Keeps other handles and processes away from the frame until `blosc2_schunk_unlock`, so that what
+ * happens in between happens at once for them. Calls may nest. Without locking it does nothing.
+ * Returns 0, or a negative error code.
  *
  * Required of the caller:
  * `schunk` is valid.
@@ -1939,8 +1992,8 @@ BLOSC_EXPORT int blosc2_schunk_lock(blosc2_schunk *schunk);
 BLOSC_EXPORT int blosc2_schunk_unlock(blosc2_schunk *schunk);
 
 /**
- * Brings the super-chunk up to date with its frame on disk, if another handle changed that. Returns 1 if it did, 0 if
- * there was nothing to do, or a negative error code.
+ * Brings the super-chunk up to date with its frame on disk, if another handle changed that.
+ * Returns 1 if it did, 0 if there was nothing to do, or a negative error code.
  *
  * Required of the caller:
  * `schunk` is NULL or valid.
@@ -1948,18 +2001,19 @@ BLOSC_EXPORT int blosc2_schunk_unlock(blosc2_schunk *schunk);
 BLOSC_EXPORT int blosc2_schunk_refresh(blosc2_schunk *schunk);
 
 /**
- * Gives the offsets of the chunks of a frame, `schunk->nchunks` of them, in memory that the program frees with `free`; see
- * the format documents for what they mean. NULL without a frame or without chunks.
+ * Gives the offsets of the chunks of a frame, `schunk->nchunks` of them, in memory that the
+ * program frees with `free`; see the format documents for what they mean. NULL without a frame or
+ * without chunks.
  *
  * Required of the caller:
  * `schunk` is valid.
  */
-BLOSC_EXPORT
-int64_t *blosc2_frame_get_offsets(blosc2_schunk *schunk);
+BLOSC_EXPORT int64_t *blosc2_frame_get_offsets(blosc2_schunk *schunk);
 
 /**
- * Says whether `blosc2_schunk_free` is to leave the frame's buffer in memory to the program, which then frees it with
- * `free`. A buffer given to `blosc2_schunk_from_buffer` is the program's unless `avoid_cframe_free` is false here.
+ * Says whether `blosc2_schunk_free` is to leave the frame's buffer in memory to the program, which
+ * then frees it with `free`. A buffer given to `blosc2_schunk_from_buffer` is the program's unless
+ * `avoid_cframe_free` is false here.
  *
  * Required of the caller:
  * `schunk` is valid. When a buffer is handed over, it came from `malloc`.
@@ -1967,8 +2021,8 @@ int64_t *blosc2_frame_get_offsets(blosc2_schunk *schunk);
 BLOSC_EXPORT void blosc2_schunk_avoid_cframe_free(blosc2_schunk *schunk, bool avoid_cframe_free);
 
 /**
- * Reads the items from `start` to before `stop` into `buffer`, which has room for them. Returns 0, or a negative error
- * code.
+ * Reads the items from `start` to before `stop` into `buffer`, which has room for them. Returns 0,
+ * or a negative error code.
  *
  * Required of the caller:
  * `schunk` is valid; `buffer` has room for the items.
@@ -1976,20 +2030,18 @@ BLOSC_EXPORT void blosc2_schunk_avoid_cframe_free(blosc2_schunk *schunk, bool av
 BLOSC_EXPORT int blosc2_schunk_get_slice_buffer(blosc2_schunk *schunk, int64_t start, int64_t stop, void *buffer);
 
 /**
- * Writes the items from `start` to before `stop` out of `buffer`, all of them or, if that fails, none. Of a chunk that is
- * not written whole, only the blocks that change are compressed again. Returns 0, or a negative error code.
+ * Writes the items from `start` to before `stop` out of `buffer`, all of them or, if that fails,
+ * none. Of a chunk that is not written whole, only the blocks that change are compressed again.
+ * Returns 0, or a negative error code.
  *
  * Required of the caller:
  * `schunk` is valid; `buffer` holds the items.
  */
-BLOSC_EXPORT
-int blosc2_schunk_set_slice_buffer(blosc2_schunk *schunk,
-                                   int64_t start,
-                                   int64_t stop,
-                                   void *buffer);
+BLOSC_EXPORT int blosc2_schunk_set_slice_buffer(blosc2_schunk *schunk, int64_t start, int64_t stop, void *buffer);
 
 /**
- * Reads the items at `coords`, `ncoords` of them in any order, into `buffer`. Returns 0, or a negative error code.
+ * Reads the items at `coords`, `ncoords` of them in any order, into `buffer`. Returns 0, or a
+ * negative error code.
  *
  * Required of the caller:
  * `schunk` is NULL or valid; `coords` has `ncoords` elements and `buffer` room for as many items.
@@ -2001,9 +2053,9 @@ int blosc2_schunk_get_sparse_buffer(blosc2_schunk *schunk,
                                     void *buffer);
 
 /**
- * Says which chunks have items of the range from `*start` to before `*stop`; of an array, of the slice between the
- * positions `start` and `stop`. The program frees `*chunks_idx` with `free`; it is NULL if there are none. Returns how many
- * there are, or a negative error code.
+ * Says which chunks have items of the range from `*start` to before `*stop`; of an array, of the
+ * slice between the positions `start` and `stop`. The program frees `*chunks_idx` with `free`; it
+ * is NULL if there are none. Returns how many there are, or a negative error code.
  *
  * Required of the caller:
  * `schunk` is NULL or valid; `start` and `stop` have a number for each dimension.
@@ -2032,8 +2084,8 @@ BLOSC_EXPORT int blosc2_chunk_zeros(blosc2_cparams cparams, int32_t nbytes, void
 BLOSC_EXPORT int blosc2_chunk_nans(blosc2_cparams cparams, int32_t nbytes, void *dest, int32_t destsize);
 
 /**
- * Makes a chunk of uninitialised values in `dest`: decompressing it leaves the destination as it was. Otherwise as
- * `blosc2_chunk_zeros`.
+ * Makes a chunk of uninitialised values in `dest`: decompressing it leaves the destination as it
+ * was. Otherwise as `blosc2_chunk_zeros`.
  *
  * Required of the caller:
  * As for `blosc2_chunk_zeros`.
@@ -2041,8 +2093,9 @@ BLOSC_EXPORT int blosc2_chunk_nans(blosc2_cparams cparams, int32_t nbytes, void 
 BLOSC_EXPORT int blosc2_chunk_uninit(blosc2_cparams cparams, int32_t nbytes, void *dest, int32_t destsize);
 
 /**
- * Makes a chunk of `nbytes` bytes that repeat the item at `repeatval`, of the typesize, in `dest`, which has at least
- * `BLOSC_EXTENDED_HEADER_LENGTH` bytes and an item's. Returns the size of the chunk, or a negative error code.
+ * Makes a chunk of `nbytes` bytes that repeat the item at `repeatval`, of the typesize, in `dest`,
+ * which has at least `BLOSC_EXTENDED_HEADER_LENGTH` bytes and an item's. Returns the size of the
+ * chunk, or a negative error code.
  *
  * Required of the caller:
  * As for `blosc2_chunk_zeros`; `repeatval` has as many bytes as an item.

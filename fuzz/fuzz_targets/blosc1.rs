@@ -53,13 +53,13 @@ fn read(options: &[u8; OPTIONS], mut chunk: Box<[u8]>) {
         }
         let [start, nitems] =
             [2, 4].map(|at| c_int::from(i16::from_le_bytes([options[at], options[at + 1]])));
-        let room = usize::try_from(nitems).unwrap_or(0) * usize::from(chunk[3]);
-        let mut items = vec![0u8; room].into_boxed_slice();
+        let capacity = usize::try_from(nitems).unwrap_or(0) * usize::from(chunk[3]);
+        let mut items = vec![0u8; capacity].into_boxed_slice();
         let code = blosc_getitem(from, start, nitems, items.as_mut_ptr().cast());
-        assert!(code < 0 || code as usize == room);
+        assert!(code < 0 || code as usize == capacity);
         if code > 0 && decoded > 0 {
             let at = start as usize * usize::from(chunk[3]);
-            assert!(data[..decoded].get(at..at + room) == Some(&*items));
+            assert!(data[..decoded].get(at..at + capacity) == Some(&*items));
         }
     }
 }
@@ -67,13 +67,13 @@ fn read(options: &[u8; OPTIONS], mut chunk: Box<[u8]>) {
 /// Compresses data into as little room as there may be; what comes out has to be them again.
 fn write(options: &[u8; OPTIONS], data: &[u8]) {
     let compressor = COMPRESSORS[usize::from(options[1]) % COMPRESSORS.len()];
-    let room = data.len() * usize::from(options[2]) / 100 + usize::from(options[3]);
+    let capacity = data.len() * usize::from(options[2]) / 100 + usize::from(options[3]);
     let blocksize = usize::from(u16::from_le_bytes([options[6], options[7]]));
     let (clevel, shuffle) = (
         c_int::from(options[5] % 10),
         c_int::from(options[5] / 10 % 3),
     );
-    let mut chunk = vec![0u8; room].into_boxed_slice();
+    let mut chunk = vec![0u8; capacity].into_boxed_slice();
     let mut back = vec![0u8; data.len()].into_boxed_slice();
     // SAFETY: the buffers have these sizes.
     unsafe {
@@ -84,12 +84,12 @@ fn write(options: &[u8; OPTIONS], data: &[u8]) {
             data.len(),
             data.as_ptr().cast(),
             chunk.as_mut_ptr().cast(),
-            room,
+            capacity,
             compressor.as_ptr(),
             blocksize,
             1,
         );
-        assert!(cbytes >= 0 && cbytes as usize <= room);
+        assert!(cbytes >= 0 && cbytes as usize <= capacity);
         if cbytes > 0 {
             let nbytes = blosc_decompress_ctx(
                 chunk.as_ptr().cast(),

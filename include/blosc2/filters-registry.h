@@ -10,18 +10,24 @@ extern "C" {
 
 /* Registered filters. */
 enum {
-  /** Reorders an n-dimensional block so that each cell is contiguous; the meta byte is the cell's side. */
+  /**
+   * Reorders an n-dimensional block so that each cell is contiguous; the meta byte is the cell's
+   * side.
+   */
   BLOSC_FILTER_NDCELL = 32,
   /** Replaces each cell of an n-dimensional block by its mean; the meta byte is the cell's side. */
   BLOSC_FILTER_NDMEAN = 33,
   /** Bytedelta as first released, with its mistake: for reading old data only. */
   BLOSC_FILTER_BYTEDELTA_BUGGY = 34,
   /**
-   * Differences of neighbouring bytes in each of the byte streams that a shuffle made; the meta byte is the
-   * typesize.
+   * Differences of neighbouring bytes in each of the byte streams that a shuffle made; the meta byte
+   * is the typesize.
    */
   BLOSC_FILTER_BYTEDELTA = 35,
-  /** Zeroes low bits of integers. The meta byte, signed: bits to keep if positive, bits to zero if negative. */
+  /**
+   * Zeroes low bits of integers. The meta byte, signed: bits to keep if positive, bits to zero if
+   * negative.
+   */
   BLOSC_FILTER_INT_TRUNC = 36,
 };
 

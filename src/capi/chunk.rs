@@ -16,7 +16,7 @@ pub unsafe fn read_chunk<'a>(
     header: &mut ChunkHeader,
 ) -> Result<&'a [u8]> {
     let src = src.cast::<u8>();
-    let size = room(srcsize);
+    let size = capacity(srcsize);
     if size < MIN_HEADER_LENGTH {
         return Err(Error::READ_BUFFER);
     }
@@ -24,8 +24,8 @@ pub unsafe fn read_chunk<'a>(
     // looked at only as far as the header reaches.
     let basic = unsafe { bytes(src, MIN_HEADER_LENGTH)? };
     // SAFETY: a chunk has as many bytes as it says, and `srcsize` are there if that is less.
-    let front = unsafe { bytes(src, lazy::front_len(basic, size))? };
-    header.read(front, true)?;
+    let prefix = unsafe { bytes(src, lazy::prefix_len(basic, size))? };
+    header.read(prefix, true)?;
     // SAFETY: a chunk has as many bytes as it says; `srcsize` is all that says how long a lazy
     // chunk is.
     unsafe { bytes(src, lazy::len_within(header, size)?) }

@@ -22,14 +22,14 @@ pub unsafe fn source_and_place<'a>(
     dest: *mut c_void,
     destsize: i32,
 ) -> Result<(ChunkInput<'a>, Result<&'a mut [u8]>)> {
-    let (len, room) = (size(srcsize)?, room(destsize));
+    let (len, capacity) = (size(srcsize)?, capacity(destsize));
     // SAFETY: the sizes are those of `# Safety`. Of `dest` no slice is made if a byte of the source
     // is in it.
-    let place = || unsafe { bytes_mut(dest.cast(), room) };
+    let place = || unsafe { bytes_mut(dest.cast(), capacity) };
     if src.is_null() && len > 0 {
         return Ok((ChunkInput::Generated(len), place()));
     }
-    let apart = apart(src.cast(), len, dest.cast(), room);
+    let apart = apart(src.cast(), len, dest.cast(), capacity);
     let source = unsafe_granted!(bytes(src.cast(), len)?);
     Ok((ChunkInput::Buffer(source), apart.and_then(|()| place())))
 }
@@ -50,14 +50,14 @@ impl EncodeContext for Context {
         source: Option<&[u8]>,
         nbytes: i32,
         dest: Option<&mut [u8]>,
-        room: usize,
+        capacity: usize,
     ) -> Result<()> {
         self.do_compress.set(1);
         self.src.set(source.map_or(null(), <[u8]>::as_ptr));
         self.srcsize.set(nbytes);
         self.sourcesize.set(nbytes);
         self.dest.set(dest.map_or(null_mut(), <[u8]>::as_mut_ptr));
-        self.destsize.set(c_size(room));
+        self.destsize.set(c_size(capacity));
         self.filter_flags.set(filter_flags(&self.filters.get()));
         Ok(())
     }
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
         return Err(Error::INVALID_PARAM);
     }
     let (source, dest) = source_and_place(src, srcsize, dest, destsize)?;
-    let header = compress(ctx, source, dest, room(destsize), Format::Blosc2)?;
+    let header = compress(ctx, source, dest, capacity(destsize), Format::Blosc2)?;
     Ok(header.map_or(0, |header| header.cbytes))
 }
 
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
     destsize: i32,
 ) -> c_int {
     let ctx = Context::from_c(context)?;
-    let nblocks = room(nblocks);
+    let nblocks = capacity(nblocks);
     if ctx.do_compress.get() != 1 || srcs.is_null() || srcsizes.is_null() || nblocks == 0 {
         return Err(Error::INVALID_PARAM);
     }
@@ -185,12 +185,12 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
         if src.is_null() || size <= 0 {
             return Err(Error::INVALID_PARAM);
         }
-        apart(src.cast(), size as usize, place, room(destsize))?;
+        apart(src.cast(), size as usize, place, capacity(destsize))?;
         bytes(src.cast(), size as usize)
     });
     // SAFETY: `dest` has the size given; nothing writes to it where a source shares a byte with it,
     // which the iterator refuses.
-    let dest = || unsafe { bytes_mut(place, room(destsize)) };
-    let header = compress_vlblocks(ctx, blocks, dest, room(destsize))?;
+    let dest = || unsafe { bytes_mut(place, capacity(destsize)) };
+    let header = compress_vlblocks(ctx, blocks, dest, capacity(destsize))?;
     Ok(header.map_or(0, |header| header.cbytes))
 }

@@ -12,11 +12,11 @@ use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, flags2};
 use oxiblosc_chunk::hooks::Hooks;
 
 impl DecodeContext for Context {
-    fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
-        Ok(boxed(ContextHooks::for_decompression(self, front))?)
+    fn hooks<'h>(&'h self, prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+        Ok(boxed(ContextHooks::for_decompression(self, prefix))?)
     }
 
-    fn describe(&self, header: &ChunkHeader, src: &[u8], dest: Option<&mut [u8]>, room: usize) {
+    fn describe(&self, header: &ChunkHeader, src: &[u8], dest: Option<&mut [u8]>, capacity: usize) {
         self.describe_typesize(header);
         if self.postfilter.get().is_none() && is_plain(header) {
             // Only callbacks read them, and threads that share a super-chunk should not write the
@@ -26,7 +26,7 @@ impl DecodeContext for Context {
         self.src.set(src.as_ptr());
         self.srcsize.set(src.len() as i32);
         self.dest.set(dest.map_or(null_mut(), <[u8]>::as_mut_ptr));
-        self.destsize.set(c_size(room));
+        self.destsize.set(c_size(capacity));
         self.sourcesize.set(header.nbytes as i32);
         self.blocksize.set(header.blocksize_field() as i32);
         self.nblocks.set(header.nblocks as i32);
@@ -110,15 +110,15 @@ impl Context {
     ) -> Result<usize> {
         let mut header = ChunkHeader::EMPTY;
         let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
-        let room = room(destsize);
-        if destsize < 0 || header.nbytes > room {
+        let capacity = capacity(destsize);
+        if destsize < 0 || header.nbytes > capacity {
             return Err(Error::WRITE_BUFFER);
         }
         apart(src.as_ptr(), src.len(), dest.cast(), header.nbytes)?;
         // SAFETY: `dest` has `destsize` bytes, which are not fewer, as was just checked, and none
         // of them is one of `src`.
         let data = unsafe { bytes_mut(dest.cast(), header.nbytes)? };
-        decoding::decompress(self, &header, src, data, room)
+        decoding::decompress(self, &header, src, data, capacity)
     }
 
     /// Copies a range of items; gives its bytes.
@@ -139,8 +139,8 @@ impl Context {
             apart(read.as_ptr(), read.len(), dest.cast(), len)?;
             unsafe_granted!(bytes_mut(dest.cast(), len))
         };
-        let room = room(destsize);
-        decoding::decompress_items(self, (&header, src), range, place, room)
+        let capacity = capacity(destsize);
+        decoding::decompress_items(self, (&header, src), range, place, capacity)
     }
 }
 
@@ -237,8 +237,8 @@ pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
     nblocks: *mut i32,
 ) -> c_int {
     not_null!(src, nblocks; INVALID_PARAM)?;
-    let front = room(srcsize).min(EXTENDED_HEADER_LENGTH);
-    let header = ChunkHeader::parse(bytes(src.cast(), front)?)?;
+    let prefix = capacity(srcsize).min(EXTENDED_HEADER_LENGTH);
+    let header = ChunkHeader::parse(bytes(src.cast(), prefix)?)?;
     if !header.has_vlblocks() {
         return Err(Error::INVALID_PARAM);
     }

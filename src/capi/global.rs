@@ -110,20 +110,20 @@ pub unsafe extern "C" fn blosc2_compress(
     destsize: i32,
 ) -> c_int {
     let buffers = || source_and_place(src, srcsize, dest, destsize);
-    compress((clevel, doshuffle, typesize), buffers, room(destsize))
+    compress((clevel, doshuffle, typesize), buffers, capacity(destsize))
 }
 
-/// Compresses data with the process's settings into a place of `room` bytes.
+/// Compresses data with the process's settings into a place of `capacity` bytes.
 fn compress<'a>(
     (clevel, doshuffle, typesize): (c_int, c_int, i32),
     buffers: impl FnOnce() -> Result<(ChunkInput<'a>, Result<&'a mut [u8]>)>,
-    room: usize,
+    capacity: usize,
 ) -> Result<usize> {
     let call = process::compression(clevel, doshuffle, typesize, code_of)?;
     let ctx = Context::zeroed();
     ctx.set_request(&call.request, call.nthreads);
     let (source, dest) = buffers()?;
-    let header = encoding::compress(&ctx, source, dest, room, call.format)?;
+    let header = encoding::compress(&ctx, source, dest, capacity, call.format)?;
     Ok(header.map_or(0, |header| header.cbytes))
 }
 
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn blosc1_compress(
 ) -> c_int {
     let (typesize, nbytes, destsize) = (c_size(typesize), c_size(nbytes), c_size(destsize));
     let buffers = || source_and_place(src, nbytes, dest, destsize);
-    compress((clevel, doshuffle, typesize), buffers, room(destsize))
+    compress((clevel, doshuffle, typesize), buffers, capacity(destsize))
 }
 
 /// Decompresses without a context, with the process's number of threads, which `BLOSC_NTHREADS`

@@ -124,8 +124,8 @@ fn call_registered(
     dst: &mut [u8],
     function: impl FnOnce(*const u8, *mut u8, i32, i32) -> c_int,
 ) -> c_int {
-    let (len, room) = (c_size(src.len()), c_size(dst.len()));
-    call(|| function(src.as_ptr(), dst.as_mut_ptr(), len, room))
+    let (len, capacity) = (c_size(src.len()), c_size(dst.len()));
+    call(|| function(src.as_ptr(), dst.as_mut_ptr(), len, capacity))
 }
 
 impl Hooks for ContextHooks<'_> {
@@ -227,9 +227,9 @@ impl Hooks for ContextHooks<'_> {
             .ok_or(Error::CODEC_SUPPORT.at(Doing::RegisteredCodec))?;
         let (mut cparams, chunk) = (self.ctx.cparams(), self.chunk.cast::<c_void>());
         // SAFETY: `blosc2_register_codec` requires that the function can be called; the buffers
-        // have `len` and `room` bytes.
-        let rc = call_registered(src, dst, |from, to, len, room| unsafe {
-            encoder(from, len, to, room, meta, &raw mut cparams, chunk)
+        // have `len` and `capacity` bytes.
+        let rc = call_registered(src, dst, |from, to, len, capacity| unsafe {
+            encoder(from, len, to, capacity, meta, &raw mut cparams, chunk)
         });
         usize::try_from(rc).map_err(|_| Error::DATA.at(Doing::RegisteredCodec))
     }
@@ -239,8 +239,8 @@ impl Hooks for ContextHooks<'_> {
             .ok_or(Error::CODEC_SUPPORT.at(Doing::RegisteredCodec))?;
         let (mut dparams, chunk) = (self.dparams(), self.chunk.cast::<c_void>());
         // SAFETY: as in `encode`.
-        let rc = call_registered(src, dst, |from, to, len, room| unsafe {
-            decoder(from, len, to, room, meta, &raw mut dparams, chunk)
+        let rc = call_registered(src, dst, |from, to, len, capacity| unsafe {
+            decoder(from, len, to, capacity, meta, &raw mut dparams, chunk)
         });
         usize::try_from(rc).map_err(|_| Error::DATA.at(Doing::RegisteredCodec))
     }

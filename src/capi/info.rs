@@ -79,8 +79,8 @@ pub unsafe extern "C" fn blosc1_cbuffer_validate(
 ) -> c_int {
     // A chunk that is too short is not looked at.
     let seen = cbytes >= MIN_HEADER_LENGTH;
-    let front = bytes(cbuffer.cast(), if seen { MIN_HEADER_LENGTH } else { 0 });
-    let result = front.and_then(|front| ChunkHeader::validate(front, cbytes));
+    let prefix = bytes(cbuffer.cast(), if seen { MIN_HEADER_LENGTH } else { 0 });
+    let result = prefix.and_then(|prefix| ChunkHeader::validate(prefix, cbytes));
     give(nbytes, result.unwrap_or(0));
     result.map(|_| 0)
 }

@@ -17,11 +17,11 @@ unsafe fn make(
     dest: *mut c_void,
     destsize: i32,
 ) -> Result<usize> {
-    let room = room(destsize);
-    check_special(cparams.typesize, nbytes, special.1.len(), room)?;
+    let capacity = capacity(destsize);
+    check_special(cparams.typesize, nbytes, special.1.len(), capacity)?;
     let ctx = unsafe_granted!(context::compression(cparams)?);
-    let dest = unsafe_granted!(bytes_mut(dest.cast(), room));
-    make_special(&*ctx, special, nbytes as usize, dest, room)
+    let dest = unsafe_granted!(bytes_mut(dest.cast(), capacity));
+    make_special(&*ctx, special, nbytes as usize, dest, capacity)
 }
 
 /// Makes a chunk of `nbytes` zeros (a multiple of the typesize) in `dest`, which has at least
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn blosc2_chunk_repeatval(
     repeatval: *const c_void,
 ) -> c_int {
     let typesize = size(cparams.typesize)?;
-    if room(destsize) < EXTENDED_HEADER_LENGTH + typesize {
+    if capacity(destsize) < EXTENDED_HEADER_LENGTH + typesize {
         return Err(Error::DATA);
     }
     let special = (Special::Value, bytes(repeatval.cast(), typesize)?);

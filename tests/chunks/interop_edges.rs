@@ -207,7 +207,7 @@ fn answers_to_odd_sizes(
     let c = chunk.as_ptr().cast();
     let d = dest.as_mut_ptr().cast();
     let o = out.as_mut_ptr().cast();
-    let (src_len, chunk_len, room) = (src.len() as i32, chunk.len() as i32, dest.len() as i32);
+    let (src_len, chunk_len, capacity) = (src.len() as i32, chunk.len() as i32, dest.len() as i32);
     let (f, cc, dc) = (&lib.f, cctx.raw(), dctx.raw());
     // SAFETY: no size is larger than what its pointer is good for, but where the library must see
     // that from the others.
@@ -217,14 +217,14 @@ fn answers_to_odd_sizes(
             if (0..=src_len).contains(&size) {
                 answers.push((
                     format!("compress_ctx of {size}"),
-                    (f.blosc2_compress_ctx)(cc, s, size, d, room).min(1),
+                    (f.blosc2_compress_ctx)(cc, s, size, d, capacity).min(1),
                 ));
                 answers.push((
                     format!("compress of {size}"),
-                    (f.blosc2_compress)(5, 1, 4, s, size, d, room).min(1),
+                    (f.blosc2_compress)(5, 1, 4, s, size, d, capacity).min(1),
                 ));
             }
-            if size <= room {
+            if size <= capacity {
                 let short = src_len.min(100);
                 answers.push((
                     format!("compress_ctx into {size}"),
@@ -253,19 +253,19 @@ fn answers_to_odd_sizes(
                 let range = format!("{size}+{other}");
                 answers.push((
                     format!("getitem_ctx {range}"),
-                    (f.blosc2_getitem_ctx)(dc, c, chunk_len, size, other, o, room),
+                    (f.blosc2_getitem_ctx)(dc, c, chunk_len, size, other, o, capacity),
                 ));
                 answers.push((
                     format!("getitem {range}"),
-                    (f.blosc2_getitem)(c, chunk_len, size, other, o, room),
+                    (f.blosc2_getitem)(c, chunk_len, size, other, o, capacity),
                 ));
                 answers.push((
                     format!("getitem_bytes_ctx {range}"),
-                    (f.blosc2_getitem_bytes_ctx)(dc, c, chunk_len, size, other, o, room),
+                    (f.blosc2_getitem_bytes_ctx)(dc, c, chunk_len, size, other, o, capacity),
                 ));
                 answers.push((
                     format!("getitem_ctx of {other} into {size}"),
-                    (f.blosc2_getitem_ctx)(dc, c, chunk_len, 0, other, o, size.min(room)),
+                    (f.blosc2_getitem_ctx)(dc, c, chunk_len, 0, other, o, size.min(capacity)),
                 ));
             }
         }

@@ -250,7 +250,7 @@ fn contexts_tell_their_parameters() {
     let Some((ours, reference)) = both() else {
         return;
     };
-    let told = [ours, reference].map(|lib| {
+    let reported = [ours, reference].map(|lib| {
         let mut all = String::new();
         for cparams in [
             CParams::default(),
@@ -277,10 +277,10 @@ fn contexts_tell_their_parameters() {
             let cctx = lib.cctx(&cparams).expect("valid parameters");
             let mut src = Kind::WalkInt32.bytes(100_000, 1);
             for _ in 0..2 {
-                let mut told = CParams::default();
-                // SAFETY: the context is a compression context, `told` lives across the call.
-                let rc = unsafe { (lib.f.blosc2_ctx_get_cparams)(cctx.raw(), &mut told) };
-                all += &format!("{rc} {told:?}\n");
+                let mut reported = CParams::default();
+                // SAFETY: the context is a compression context, `reported` lives across the call.
+                let rc = unsafe { (lib.f.blosc2_ctx_get_cparams)(cctx.raw(), &mut reported) };
+                all += &format!("{rc} {reported:?}\n");
                 let rc = cctx.compress(&src.clone(), &mut src);
                 all += &format!("{}\n", rc.min(1));
             }
@@ -291,10 +291,10 @@ fn contexts_tell_their_parameters() {
                 typesize: 5,
                 ..DParams::default()
             });
-            let mut told = DParams::default();
-            // SAFETY: the context is a decompression context, `told` lives across the call.
-            let rc = unsafe { (lib.f.blosc2_ctx_get_dparams)(dctx.raw(), &mut told) };
-            all += &format!("{rc} {told:?}\n");
+            let mut reported = DParams::default();
+            // SAFETY: the context is a decompression context, `reported` lives across the call.
+            let rc = unsafe { (lib.f.blosc2_ctx_get_dparams)(dctx.raw(), &mut reported) };
+            all += &format!("{rc} {reported:?}\n");
         }
         // SAFETY: no arguments.
         let (c, d) = unsafe {
@@ -305,7 +305,7 @@ fn contexts_tell_their_parameters() {
         };
         all + &format!("{c:?}\n{d:?}\n")
     });
-    let [mine, theirs] = told;
+    let [mine, theirs] = reported;
     assert_eq!(mine, theirs);
 }
 
@@ -324,7 +324,7 @@ fn names_and_messages() {
     let Some((ours, reference)) = both() else {
         return;
     };
-    let told = [ours, reference].map(|lib: &'static Lib| {
+    let reported = [ours, reference].map(|lib: &'static Lib| {
         let f = &lib.f;
         let mut all = Vec::new();
         // SAFETY: strings end, out parameters live across the calls, what the caller owns is freed.
@@ -392,7 +392,7 @@ fn names_and_messages() {
         }
         all
     });
-    let [mine, theirs] = told;
+    let [mine, theirs] = reported;
     for (a, b) in mine.iter().zip(&theirs) {
         assert_eq!(a, b);
     }
@@ -467,8 +467,8 @@ fn threads_do_not_show_in_the_bytes() {
         let src = kind.bytes(200_000 + rng.below(400_000), round as u64);
         // Also where there is not room for all of it, and every block has to be left out at the
         // same place.
-        let room = [src.len() + MAX_OVERHEAD, src.len() / 2][round % 2];
-        let one = ours().compress_into(&cparams, &src, room);
+        let capacity = [src.len() + MAX_OVERHEAD, src.len() / 2][round % 2];
+        let one = ours().compress_into(&cparams, &src, capacity);
         for nthreads in [1, 2, 4, 8] {
             report.case();
             let many = ours().compress_into(
@@ -477,7 +477,7 @@ fn threads_do_not_show_in_the_bytes() {
                     ..cparams
                 },
                 &src,
-                room,
+                capacity,
             );
             report.check(many == one, "bytes", || {
                 format!(

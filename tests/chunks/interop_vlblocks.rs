@@ -92,20 +92,20 @@ fn variable_length_blocks() {
                 };
                 let blocks = random_blocks(&mut rng, kind);
                 let nbytes: usize = blocks.iter().map(Vec::len).sum();
-                let room = nbytes + 64 + 40 * blocks.len();
+                let capacity = nbytes + 64 + 40 * blocks.len();
                 let which = || {
                     let sizes: Vec<usize> = blocks.iter().map(Vec::len).take(8).collect();
                     format!("{} blocks {sizes:?} of {kind:?} {cparams:?}", blocks.len())
                 };
-                let made = [ours, reference].map(|lib| {
-                    let mut dest = vec![0u8; room];
+                let created = [ours, reference].map(|lib| {
+                    let mut dest = vec![0u8; capacity];
                     let rc = lib
                         .cctx(&cparams)
                         .map_or(i32::MIN, |ctx| ctx.vlcompress(&blocks, &mut dest));
                     dest.truncate(rc.max(0) as usize);
                     (rc, dest)
                 });
-                let [mine, theirs] = made;
+                let [mine, theirs] = created;
                 if mine.0 <= 0 || theirs.0 <= 0 {
                     report.check(mine.0 == theirs.0, "return code", || {
                         format!("{} and {}: {}", mine.0, theirs.0, which())
@@ -206,8 +206,8 @@ fn variable_length_blocks_with_a_delta() {
             ..CParams::default()
         };
         let blocks = random_blocks(&mut rng, kind);
-        let room = blocks.iter().map(|block| block.len() + 40).sum::<usize>() + 64;
-        let mut dest = vec![0u8; room];
+        let capacity = blocks.iter().map(|block| block.len() + 40).sum::<usize>() + 64;
+        let mut dest = vec![0u8; capacity];
         let rc = ours()
             .cctx(&cparams)
             .expect("valid parameters")
@@ -229,7 +229,7 @@ fn variable_length_blocks_with_a_delta() {
 /// The reference dies where blocks do not fit; ours says that they do not, and writes nothing out
 /// of bounds.
 #[test]
-fn variable_length_blocks_without_room() {
+fn variable_length_blocks_without_capacity() {
     let mut report = Report::default();
     let random: Vec<Vec<u8>> = (0..5)
         .map(|n| Kind::Random.bytes(100 * n + 50, n as u64))
@@ -241,7 +241,7 @@ fn variable_length_blocks_without_room() {
         let nbytes: usize = blocks.iter().map(Vec::len).sum();
         for nthreads in [1, 2] {
             for clevel in [0, 1, 9] {
-                for room in (0..nbytes + 300).step_by(7) {
+                for capacity in (0..nbytes + 300).step_by(7) {
                     report.case();
                     let ctx = ours().cctx(&CParams {
                         compcode: LZ4,
@@ -250,15 +250,17 @@ fn variable_length_blocks_without_room() {
                         ..CParams::default()
                     });
                     let ctx = ctx.expect("valid parameters");
-                    let mut dest = vec![0xA5u8; room + 16];
-                    let rc = ctx.vlcompress(blocks, &mut dest[..room]);
+                    let mut dest = vec![0xA5u8; capacity + 16];
+                    let rc = ctx.vlcompress(blocks, &mut dest[..capacity]);
                     let which = || {
-                        format!("{rc} into {room} of {nbytes} level {clevel} threads {nthreads}")
+                        format!(
+                            "{rc} into {capacity} of {nbytes} level {clevel} threads {nthreads}"
+                        )
                     };
-                    report.check(dest[room..] == [0xA5; 16], "write out of bounds", which);
-                    report.check(rc <= room as i32, "return code", which);
+                    report.check(dest[capacity..] == [0xA5; 16], "write out of bounds", which);
+                    report.check(rc <= capacity as i32, "return code", which);
                     report.check(
-                        rc > 0 || room < nbytes + 4 * blocks.len() * 2 + MAX_OVERHEAD,
+                        rc > 0 || capacity < nbytes + 4 * blocks.len() * 2 + MAX_OVERHEAD,
                         "refused",
                         which,
                     );

@@ -40,8 +40,8 @@ fn patch(chunk: &[u8], tail: usize, start: usize, new: &[u8]) -> Result<(Option<
     let header = ChunkHeader::parse(chunk)?;
     let touched = Touched::of_range(&header, start, new.len())?.expect("blocks of one size");
     let file = File(chunk, AtomicUsize::new(0));
-    let front = &chunk[..chunk.len().min(Chunk::front_len(&header))];
-    let Some(target) = PatchTarget::read(&file, &header, front, &touched, (tail, true))? else {
+    let prefix = &chunk[..chunk.len().min(Chunk::prefix_len(&header))];
+    let Some(target) = PatchTarget::read(&file, &header, prefix, &touched, (tail, true))? else {
         return Ok((None, 0));
     };
     let patched = Patcher {

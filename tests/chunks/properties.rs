@@ -163,13 +163,13 @@ proptest! {
     }
 
     #[test]
-    fn what_does_not_fit_is_not_written(cparams in parameters(), src in data(), room in any::<u32>()) {
-        let room = room as usize % (src.len() + 64);
+    fn what_does_not_fit_is_not_written(cparams in parameters(), src in data(), capacity in any::<u32>()) {
+        let capacity = capacity as usize % (src.len() + 64);
         let ctx = ours().cctx(&cparams).expect("valid parameters");
-        let mut dest = vec![0xA5u8; room + 64];
-        let rc = ctx.compress(&src, &mut dest[..room]);
-        prop_assert!(rc <= room as i32, "{} into {}", rc, room);
-        prop_assert!(dest[room..] == [0xA5; 64], "written out of bounds");
+        let mut dest = vec![0xA5u8; capacity + 64];
+        let rc = ctx.compress(&src, &mut dest[..capacity]);
+        prop_assert!(rc <= capacity as i32, "{} into {}", rc, capacity);
+        prop_assert!(dest[capacity..] == [0xA5; 64], "written out of bounds");
         if rc > 0 {
             let (rc, out) = ours().decompress(&dest[..rc as usize], src.len(), 1);
             prop_assert_eq!(rc, src.len() as i32);

@@ -49,8 +49,8 @@ fn a_frame_can_be_opened_whatever_a_program_set() {
                 for contiguous in [true, false] {
                     let what = format!("{name} {value} {number} {contiguous}");
                     let path = folder.join(&what);
-                    let made = our_schunks().create(contiguous, Some(&path), &cparams, 1, None);
-                    let schunk = made.expect("a frame");
+                    let created = our_schunks().create(contiguous, Some(&path), &cparams, 1, None);
+                    let schunk = created.expect("a frame");
                     for number in 0..2 {
                         assert!(schunk.append_buffer(&data(number), NBYTES as i32) > 0);
                     }

@@ -181,7 +181,7 @@ fn a_reorder_changes_the_index_alone() {
 
 /// 10^12 bytes of zeros take a few hundred bytes and no time.
 #[test]
-fn special_values_take_no_room() {
+fn special_values_take_no_capacity() {
     let lib = our_schunks();
     let folder = Folder::new("special");
     let begun = Instant::now();
@@ -381,10 +381,10 @@ fn a_lazy_chunk_is_not_larger_than_what_is_behind_it() {
         clevel: 0,
         ..blosc2_cparams::defaults()
     };
-    let made = lib.create(true, Some(&path), &cparams, 1, None);
-    let made = made.expect("a new super-chunk");
-    assert_eq!(made.append_buffer(&[7; 5000], 5000), 1);
-    drop(made);
+    let created = lib.create(true, Some(&path), &cparams, 1, None);
+    let created = created.expect("a new super-chunk");
+    assert_eq!(created.append_buffer(&[7; 5000], 5000), 1);
+    drop(created);
     let mut frame = std::fs::read(&path).expect("the file");
     // The chunk, which holds its data as they are, claims to have a billion blocks of a byte.
     let chunk = u32::from_be_bytes([frame[11], frame[12], frame[13], frame[14]]) as usize;
@@ -430,11 +430,11 @@ fn slices_of_a_file_are_written_where_they_are() {
         assert_eq!(s.set_slice(at, at + new.len() as i64 / 8, new), 0);
         let state = (s.offsets(), std::fs::metadata(&path).expect("a file").len());
         for lib in who {
-            let mut room = vec![0; data.len()];
+            let mut capacity = vec![0; data.len()];
             let other = lib.open_path(&path).expect("a frame that opens");
-            let rc = other.get_slice(0, 15 * items, &mut room);
+            let rc = other.get_slice(0, 15 * items, &mut capacity);
             assert_eq!(rc, 0, "{} at {at}", lib.lib.name);
-            assert!(room == data, "{}", lib.lib.name);
+            assert!(capacity == data, "{}", lib.lib.name);
         }
         state
     };
@@ -467,10 +467,10 @@ fn slices_of_a_file_are_written_where_they_are() {
     let expected = data;
     drop(s);
     for lib in others {
-        let mut room = vec![0; expected.len()];
+        let mut capacity = vec![0; expected.len()];
         let again = lib.open_path(&path).expect("a frame that opens");
-        assert_eq!(again.get_slice(0, 15 * items, &mut room), 0);
-        assert!(room == expected, "{} after closing", lib.lib.name);
+        assert_eq!(again.get_slice(0, 15 * items, &mut capacity), 0);
+        assert!(capacity == expected, "{} after closing", lib.lib.name);
     }
 }
 
@@ -517,10 +517,10 @@ fn a_chunk_grows_in_a_file_that_became_small() {
     drop(s);
     data.truncate(27 * chunk);
     for lib in libraries() {
-        let mut room = vec![0; data.len()];
+        let mut capacity = vec![0; data.len()];
         let other = lib.open_path(&path).expect("a frame that opens");
-        assert_eq!(other.get_slice(0, data.len() as i64 / 8, &mut room), 0);
-        assert!(room == data, "{}", lib.lib.name);
+        assert_eq!(other.get_slice(0, data.len() as i64 / 8, &mut capacity), 0);
+        assert!(capacity == data, "{}", lib.lib.name);
     }
 }
 
@@ -538,9 +538,12 @@ fn special_values_without_end_are_not_stored_one_by_one() {
         blosc2::capi::constants::BLOSC2_ERROR_MAX_BUFSIZE_EXCEEDED.into()
     );
     assert_eq!(s.fields().nchunks, chunks + 1);
-    let mut room = vec![2; 120];
-    assert_eq!(s.get_slice(10 * chunks - 10, 10 * chunks + 5, &mut room), 0);
-    assert!(room[..80] == [0; 80] && room[80..] == chunk[..40]);
+    let mut capacity = vec![2; 120];
+    assert_eq!(
+        s.get_slice(10 * chunks - 10, 10 * chunks + 5, &mut capacity),
+        0
+    );
+    assert!(capacity[..80] == [0; 80] && capacity[80..] == chunk[..40]);
 }
 
 /// Which chunk's bytes each of four chunks has, and how the index says so.

@@ -71,26 +71,26 @@ impl At {
 
     /// All that lies in the folder, with contents.
     pub fn all(&self) -> String {
-        fn walk(folder: &Path, root: &Path, told: &mut Vec<String>) {
+        fn walk(folder: &Path, root: &Path, reported: &mut Vec<String>) {
             for entry in std::fs::read_dir(folder).expect("is there") {
                 let path = entry.expect("is there").path();
                 let name = path.strip_prefix(root).expect("inside").to_owned();
                 let kind = path.symlink_metadata().expect("is there").file_type();
                 if kind.is_dir() {
-                    told.push(format!("{name:?}/"));
-                    walk(&path, root, told);
+                    reported.push(format!("{name:?}/"));
+                    walk(&path, root, reported);
                 } else if kind.is_symlink() {
-                    told.push(format!("{name:?} ->"));
+                    reported.push(format!("{name:?} ->"));
                 } else {
                     let bytes = std::fs::read(&path).expect("can be read");
-                    told.push(format!("{name:?} {} {:x}", bytes.len(), digest(&bytes)));
+                    reported.push(format!("{name:?} {} {:x}", bytes.len(), digest(&bytes)));
                 }
             }
         }
-        let mut told = Vec::new();
-        walk(&self.folder, &self.folder, &mut told);
-        told.sort();
-        told.join("\n")
+        let mut reported = Vec::new();
+        walk(&self.folder, &self.folder, &mut reported);
+        reported.sort();
+        reported.join("\n")
     }
 }
 
@@ -139,8 +139,8 @@ pub fn compare(title: &str, cases: u64, work: impl Fn(&At, u64) -> String) {
             // SAFETY: `Io` is declared after the reference's headers.
             let io = unsafe { Io::load(lib.library) }.expect("all are exported");
             let at = At { io, lib, folder };
-            let told = work(&at, case);
-            format!("{told}\n{}", at.all())
+            let reported = work(&at, case);
+            format!("{reported}\n{}", at.all())
         });
         report.check(mine == theirs, "answers", || {
             let differ = mine.lines().zip(theirs.lines()).find(|(a, b)| a != b);

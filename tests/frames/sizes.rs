@@ -185,7 +185,7 @@ fn opened_and_appended(desk: &Desk) -> Open {
     Open::Schunk(schunk)
 }
 
-fn inserted_in_front(desk: &Desk) -> Open {
+fn inserted_in_prefix(desk: &Desk) -> Open {
     let schunk = desk.schunk(1, 4000);
     for number in 0..50 {
         let chunk = desk.compressed(4000, number);
@@ -338,7 +338,7 @@ const SCRIPTS: [Script; 20] = [
     ("1000 chunks appended", Writing::Once, a_thousand_appended),
     ("8 MB appended", Writing::Once, large_appended),
     ("opened and appended", Writing::Once, opened_and_appended),
-    ("inserted in front", Writing::Once, inserted_in_front),
+    ("inserted in front", Writing::Once, inserted_in_prefix),
     (
         "every second chunk deleted",
         Writing::InPlaces,
@@ -537,7 +537,7 @@ fn written_in_places(library: Library, spec: &Spec, data: &[u8]) -> Vec<i64> {
 /// writes its own anew each time. That holds for chunks of few bytes, too, most of whose blocks are
 /// runs.
 #[test]
-fn chunks_in_memory_have_little_room() {
+fn chunks_in_memory_have_little_capacity() {
     let Some(libraries) = both() else { return };
     let mut report = Report::default();
     let mut number = 0;

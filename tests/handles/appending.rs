@@ -71,8 +71,8 @@ fn together(folder: &Path, work: Vec<Work>) -> Vec<Vec<i64>> {
         .enumerate()
         .map(|(n, work)| {
             start(SECONDS, || {
-                let told: Vec<String> = work()?.iter().map(i64::to_string).collect();
-                fs::write(note(n), told.join(" ")).map_err(|e| e.to_string())
+                let reported: Vec<String> = work()?.iter().map(i64::to_string).collect();
+                fs::write(note(n), reported.join(" ")).map_err(|e| e.to_string())
             })
         })
         .collect();
@@ -83,9 +83,10 @@ fn together(folder: &Path, work: Vec<Work>) -> Vec<Vec<i64>> {
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
     let numbers = |n| {
-        let told = fs::read_to_string(note(n)).expect("what a process told");
-        let told = told.split_whitespace();
-        told.map(|number| number.parse().expect("a number"))
+        let reported = fs::read_to_string(note(n)).expect("what a process told");
+        let reported = reported.split_whitespace();
+        reported
+            .map(|number| number.parse().expect("a number"))
             .collect()
     };
     (0..count).map(numbers).collect()
@@ -152,8 +153,8 @@ fn a_frame_is_appended_beside_a_writer() {
             std::thread::sleep(pause);
             Ok(vec![frame(lib, [round]).append_file(&appended)])
         });
-        let told = together(&folder.0, vec![writer, appender]);
-        let (next, offset) = (told[0][0] as u64, told[1][0]);
+        let reported = together(&folder.0, vec![writer, appender]);
+        let (next, offset) = (reported[0][0] as u64, reported[1][0]);
         let first = check(lib, &path, 0, 0..next).expect("the first frame");
         let second = check(lib, &path, offset, [round]).expect("the second frame");
         assert!(offset >= first, "{offset} in a frame of {first} bytes");

@@ -388,11 +388,11 @@ fn a_child_does_not_unlock_what_its_parent_locked() {
     let locked = Locked::new();
     let s = locked.open(our_schunks(), &path).expect("it opens");
     assert_eq!((append(&s, 1), s.lock(), is_free(&path)), (2, 0, false));
-    let told = isolated(10, || match s.unlock() {
+    let reported = isolated(10, || match s.unlock() {
         0 => Ok(()),
         rc => Err(format!("unlock: {rc}")),
     });
-    assert_eq!((told, is_free(&path)), (Ok(()), false));
+    assert_eq!((reported, is_free(&path)), (Ok(()), false));
     let child = start(10, || match append(&s, 2) {
         3 => Ok(()),
         rc => Err(format!("append: {rc}")),
@@ -484,7 +484,7 @@ fn a_stranger_that_locks_a_file_exclusively_is_waited_for_up_to_a_limit() {
     let stranger = File::options().read(true).write(true).open(&path);
     let stranger = stranger.expect("opens");
     fcntl(&stranger, libc::F_OFD_SETLK, libc::F_WRLCK, (0, 0));
-    let told = isolated(20, || {
+    let reported = isolated(20, || {
         // SAFETY: the process has one thread.
         unsafe { std::env::set_var("BLOSC_LOCK_TIMEOUT", "1") };
         let s = our_schunks().open_path(&path).ok_or("does not open")?;
@@ -495,7 +495,7 @@ fn a_stranger_that_locks_a_file_exclusively_is_waited_for_up_to_a_limit() {
             other => Err(format!("{other:?}")),
         }
     });
-    assert_eq!(told, Ok(()));
+    assert_eq!(reported, Ok(()));
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| {
             let s = our_schunks().open_path(&path).expect("it opens");

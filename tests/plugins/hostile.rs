@@ -45,11 +45,11 @@ fn number(name: &str, default: u64) -> u64 {
 /// Damages a frame: some bytes anywhere, some in the front where the metalayer is, some in it
 /// alone.
 fn damage(frame: &mut Vec<u8>, rng: &mut Rng) {
-    let front = frame.len().min(200);
+    let prefix = frame.len().min(200);
     let meta = frame.windows(4).position(|name| name == b"b2nd");
     for _ in 0..=rng.below(4) {
         let at = match rng.below(4) {
-            0 => rng.below(front),
+            0 => rng.below(prefix),
             1 => meta.unwrap_or(0) + rng.below(100),
             _ => rng.below(frame.len()),
         };

@@ -60,7 +60,7 @@ extern "C" fn encode(
     src: *const u8,
     len: i32,
     dst: *mut u8,
-    room: i32,
+    capacity: i32,
     _: u8,
     _: *mut CParams,
     _: *const c_void,
@@ -69,7 +69,7 @@ extern "C" fn encode(
     let src = unsafe { std::slice::from_raw_parts(src, len as usize) };
     let (pairs, rest) = src.as_chunks::<2>();
     let packed = len / 2;
-    if !rest.is_empty() || packed > room || pairs.iter().any(|[a, b]| a != b) {
+    if !rest.is_empty() || packed > capacity || pairs.iter().any(|[a, b]| a != b) {
         return 0;
     }
     for (n, pair) in pairs.iter().enumerate() {
@@ -83,12 +83,12 @@ extern "C" fn decode(
     src: *const u8,
     len: i32,
     dst: *mut u8,
-    room: i32,
+    capacity: i32,
     _: u8,
     _: *mut DParams,
     _: *const c_void,
 ) -> c_int {
-    if room < 2 * len {
+    if capacity < 2 * len {
         return -1;
     }
     for n in 0..2 * len as usize {

@@ -35,7 +35,7 @@ fn compress(
     typesize: usize,
     src: &[u8],
 ) -> String {
-    let mut told = String::new();
+    let mut reported = String::new();
     for one in [true, false] {
         let mut dest = vec![0u8; src.len() + MAX_OVERHEAD];
         let (from, to) = (src.as_ptr().cast(), dest.as_mut_ptr().cast());
@@ -55,7 +55,7 @@ fn compress(
                 )
             }
         };
-        told += &format!("{} ", rc.min(1));
+        reported += &format!("{} ", rc.min(1));
         if rc > 0 {
             let chunk = &dest[..rc as usize];
             let mut header = vec![0u8; MAX_OVERHEAD];
@@ -68,7 +68,7 @@ fn compress(
                 16
             };
             header[known..].fill(0);
-            told += &format!("{:02x?} ", header_but_cbytes(&header));
+            reported += &format!("{:02x?} ", header_but_cbytes(&header));
             let mut out = vec![0u8; src.len()];
             let (from, to) = (chunk.as_ptr().cast(), out.as_mut_ptr().cast());
             // SAFETY: the chunk is whole, `out` has room for it.
@@ -82,12 +82,12 @@ fn compress(
             let c = unsafe {
                 (lib.f.blosc2_decompress)(from, chunk.len() as i32, to, src.len() as i32)
             };
-            told += &format!("{a} {b} {c} {} ", c < 0 || out == src);
+            reported += &format!("{a} {b} {c} {} ", c < 0 || out == src);
         }
-        told += &state(lib);
-        told.push('\n');
+        reported += &state(lib);
+        reported.push('\n');
     }
-    told
+    reported
 }
 
 /// Puts the state back to where it begins.
@@ -110,9 +110,9 @@ fn same(
 ) {
     report.case();
     let [mine, theirs] = libs.map(|lib| {
-        let told = work(lib);
+        let reported = work(lib);
         reset(lib);
-        told
+        reported
     });
     report.check(mine == theirs, "answers", || {
         let differ = mine.lines().zip(theirs.lines()).find(|(a, b)| a != b);
@@ -213,7 +213,7 @@ const VARIABLES: [(&str, &[&str]); 11] = [
 
 /// What contexts make of the environment.
 fn contexts(lib: &'static Lib, src: &[u8]) -> String {
-    let mut told = String::new();
+    let mut reported = String::new();
     for cparams in [
         CParams {
             compcode: LZ4,
@@ -227,7 +227,7 @@ fn contexts(lib: &'static Lib, src: &[u8]) -> String {
         },
     ] {
         let Some(ctx) = lib.cctx(&cparams) else {
-            told += "no context\n";
+            reported += "no context\n";
             continue;
         };
         let mut set = CParams::default();
@@ -238,7 +238,7 @@ fn contexts(lib: &'static Lib, src: &[u8]) -> String {
         if written <= 0 {
             dest.fill(0);
         }
-        told += &format!(
+        reported += &format!(
             "{rc} {} {} {} {} {} {:?} {} {:02x?}\n",
             set.compcode,
             set.clevel,
@@ -250,9 +250,9 @@ fn contexts(lib: &'static Lib, src: &[u8]) -> String {
             header_but_cbytes(&dest)
         );
         let (rc, out) = lib.decompress(&dest[..written.max(0) as usize], src.len(), 1);
-        told += &format!("{} {rc} {}\n", written.min(1), out == src);
+        reported += &format!("{} {rc} {}\n", written.min(1), out == src);
     }
-    told
+    reported
 }
 
 fn environment(report: &mut Report, libs: [&'static Lib; 2], src: &[u8]) {
@@ -272,9 +272,9 @@ fn environment(report: &mut Report, libs: [&'static Lib; 2], src: &[u8]) {
                     &format!("{variable}={value} nolock {nolock}"),
                     libs,
                     |lib| {
-                        let mut told = compress(lib, 5, 1, 4, src);
-                        told += &contexts(lib, src);
-                        told
+                        let mut reported = compress(lib, 5, 1, 4, src);
+                        reported += &contexts(lib, src);
+                        reported
                     },
                 );
                 // SAFETY: as above.
@@ -291,19 +291,19 @@ fn environment(report: &mut Report, libs: [&'static Lib; 2], src: &[u8]) {
 /// not share one.
 fn destroyed(report: &mut Report, libs: [&'static Lib; 2], src: &[u8]) {
     same(report, "destroy and init", libs, |lib| {
-        let mut told = String::new();
+        let mut reported = String::new();
         for _ in 0..3 {
             // SAFETY: no context is at work.
             unsafe {
                 (lib.f.blosc2_set_nthreads)(2);
-                told += &compress(lib, 5, 1, 4, src);
-                told += &format!("{} ", (lib.f.blosc2_free_resources)());
-                told += &compress(lib, 5, 1, 4, src);
+                reported += &compress(lib, 5, 1, 4, src);
+                reported += &format!("{} ", (lib.f.blosc2_free_resources)());
+                reported += &compress(lib, 5, 1, 4, src);
                 (lib.f.blosc2_destroy)();
                 (lib.f.blosc2_init)();
             }
         }
-        told
+        reported
     });
 }
 

@@ -42,16 +42,22 @@ fn a_lock_ends_with_its_process(take: impl Fn(), is_free: impl Fn() -> bool, ope
             0 => std::thread::sleep(Duration::from_secs(30)),
             child => {
                 take();
-                let told = [std::process::id().to_ne_bytes(), child.to_ne_bytes()];
-                let _ = say.write_all(&told.concat());
+                let reported = [std::process::id().to_ne_bytes(), child.to_ne_bytes()];
+                let _ = say.write_all(&reported.concat());
                 std::thread::sleep(Duration::from_secs(30));
             }
         }
     });
-    let mut told = [0; 8];
-    ready.read_exact(&mut told).expect("two numbers");
-    let number =
-        |at| libc::pid_t::from_ne_bytes([told[at], told[at + 1], told[at + 2], told[at + 3]]);
+    let mut reported = [0; 8];
+    ready.read_exact(&mut reported).expect("two numbers");
+    let number = |at| {
+        libc::pid_t::from_ne_bytes([
+            reported[at],
+            reported[at + 1],
+            reported[at + 2],
+            reported[at + 3],
+        ])
+    };
     assert!(!is_free());
     // SAFETY: this process's child, which is waited for, and the child's.
     let freed = unsafe {

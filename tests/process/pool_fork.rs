@@ -180,10 +180,10 @@ fn forks_inside_a_job_on_the_caller() {
     });
     let child = child.into_inner() as libc::pid_t;
     if child == 0 {
-        let told = ended.is_err();
+        let reported = ended.is_err();
         let works = meets(2);
         // SAFETY: ends the child, which must not go on with the test run.
-        unsafe { libc::_exit(i32::from(!(told && works))) };
+        unsafe { libc::_exit(i32::from(!(reported && works))) };
     }
     assert!(ended.is_ok());
     assert!(succeeded(child));

@@ -76,8 +76,8 @@ fn declared(header: &str) -> Vec<(String, usize)> {
     for declaration in declarations {
         let declaration = declaration.split(';').next().expect("a declaration");
         // A parameter list is the last thing in parentheses: an attribute may come before.
-        let (front, parameters) = declaration.rsplit_once('(').expect("a function");
-        let name = front.rsplit([' ', '*', '\n']).next().expect("a name");
+        let (prefix, parameters) = declaration.rsplit_once('(').expect("a function");
+        let name = prefix.rsplit([' ', '*', '\n']).next().expect("a name");
         let pointers = parameters
             .split(',')
             .filter(|parameter| parameter.contains('*') || parameter.contains("_callback "))

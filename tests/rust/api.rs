@@ -123,15 +123,15 @@ fn frames_have_the_bytes_that_c_programs_write() {
                 continue;
             }
             let other = folder.join(&format!("c-{i}"));
-            let made = ours
+            let created = ours
                 .create(true, Some(&other), &c, 1, None)
                 .expect("a frame");
-            made.meta_add(c"fixed", &[1, 2, 3]);
+            created.meta_add(c"fixed", &[1, 2, 3]);
             for nchunk in 0..NCHUNKS {
-                assert!(made.append_buffer(&data(nchunk), NBYTES as i32) > 0);
+                assert!(created.append_buffer(&data(nchunk), NBYTES as i32) > 0);
             }
-            made.vlmeta_add(c"more", b"content");
-            drop(made);
+            created.vlmeta_add(c"more", b"content");
+            drop(created);
             let (rust, c) = (fs::read(&path).unwrap(), fs::read(&other).unwrap());
             // The header records the threads, of which the super-chunk of Rust has two to
             // decompress.
@@ -263,8 +263,8 @@ fn parameters_that_cannot_be_are_errors() {
             Error::CODEC_PARAM,
         ),
     ] {
-        let made = Compressor::new(cparams.clone()).compress(&data);
-        assert_eq!(made.err(), Some(error), "{cparams:?}");
+        let created = Compressor::new(cparams.clone()).compress(&data);
+        assert_eq!(created.err(), Some(error), "{cparams:?}");
         let schunk = create(Place::Memory, &cparams).expect("nothing is compressed yet");
         assert_eq!(schunk.append_data(&data), Err(error), "{cparams:?}");
     }
@@ -340,8 +340,8 @@ fn arrays_are_those_of_c_programs() {
         contiguous: true,
         path: Some(oxiblosc_testing::b2nd::c_path(&folder.join("c"))),
     };
-    let made = our_arrays().array_of(&spec, &items).expect("an array");
-    drop(made);
+    let created = our_arrays().array_of(&spec, &items).expect("an array");
+    drop(created);
     let array = Array::open(&folder.join("c"), 1, Protection::default()).expect("an array");
     let mut all = vec![0; items.len()];
     array.read(&[0, 0], &[72, 90], &mut all).expect("all items");

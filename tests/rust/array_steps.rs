@@ -326,8 +326,8 @@ fn new_arrays_have_what_was_asked_for() {
     let uninit = make(Place::Memory, &shape, Initial::Uninit).expect("an array");
     assert_eq!(shape_of(&uninit), shape);
     for wrong in [Initial::Item(&[1]), Initial::Items(&[0; 4 * 299])] {
-        let made = make(Place::Memory, &shape, wrong);
-        assert_eq!(made.err(), Some(Error::INVALID_PARAM), "{wrong:?}");
+        let created = make(Place::Memory, &shape, wrong);
+        assert_eq!(created.err(), Some(Error::INVALID_PARAM), "{wrong:?}");
     }
     let empty = make(Place::Memory, &[0, 15], Initial::Item(&[1, 2, 3, 4])).expect("an array");
     assert!(all_of(&empty).is_empty());
@@ -384,8 +384,8 @@ fn items_that_were_never_written_show_no_other_array() {
 #[test]
 fn super_chunks_become_files() {
     let folder = Folder::new("rust-arrays-saved");
-    let (file, made) = (folder.join("saved"), folder.join("made"));
-    for place in [Place::Memory, Place::Frame, Place::File(&made)] {
+    let (file, created) = (folder.join("saved"), folder.join("made"));
+    for place in [Place::Memory, Place::Frame, Place::File(&created)] {
         let schunk = SuperChunk::create(storage(place)).expect("one");
         schunk
             .add_metalayer(b"fixed", b"content")

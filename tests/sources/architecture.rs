@@ -653,7 +653,7 @@ fn named(code: TokenStream, into: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn users_of_the_library_name_its_front_only() {
+fn users_of_the_library_name_its_prefix_only() {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for folder in ["src", "crates/b2/src", "examples"] {
         let mut files = Vec::new();

@@ -333,14 +333,14 @@ impl Case {
         };
         // SAFETY: what the structures point to is copied.
         unsafe {
-            let made = blosc2_schunk_new(&mut storage);
-            assert!(!made.is_null());
+            let created = blosc2_schunk_new(&mut storage);
+            assert!(!created.is_null());
             let mut content = [1u8; 9];
             assert!(
-                blosc2_vlmeta_add(made, NAME.as_ptr(), content.as_mut_ptr(), 9, null_mut()) >= 0
+                blosc2_vlmeta_add(created, NAME.as_ptr(), content.as_mut_ptr(), 9, null_mut()) >= 0
             );
-            assert_eq!(append(made), 1);
-            assert_eq!(blosc2_schunk_free(made), 0);
+            assert_eq!(append(created), 1);
+            assert_eq!(blosc2_schunk_free(created), 0);
         }
     }
 

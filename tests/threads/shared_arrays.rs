@@ -56,8 +56,8 @@ fn items() -> Vec<u8> {
 }
 
 fn array(contiguous: bool) -> AssertSync<Array> {
-    let made = our_arrays().array_of(&spec(contiguous), &items());
-    AssertSync(made.expect("an array"))
+    let created = our_arrays().array_of(&spec(contiguous), &items());
+    AssertSync(created.expect("an array"))
 }
 
 /// Runs `reads` on several threads, each with its number and that of the turn, until `changes` has
@@ -192,7 +192,7 @@ fn copies_are_of_one_state() {
         assert!(rc >= 0, "{rc}");
     }
     let c_path = c_path(&path);
-    let told = |what: &str, rc| format!("{what}: {rc}");
+    let reported = |what: &str, rc| format!("{what}: {rc}");
     let copy = |way: usize| -> Result<(), String> {
         let arrays = our_arrays();
         let mut storage = blosc2_storage {
@@ -208,7 +208,10 @@ fn copies_are_of_one_state() {
                     ("copy", arrays.adopt(copy))
                 }
                 1 => {
-                    let frame = source.get().to_frame().map_err(|rc| told("frame", rc))?;
+                    let frame = source
+                        .get()
+                        .to_frame()
+                        .map_err(|rc| reported("frame", rc))?;
                     ("frame", arrays.open_frame(frame, true))
                 }
                 2 => {
@@ -224,7 +227,7 @@ fn copies_are_of_one_state() {
             }
         };
         let checked = copy
-            .map_err(|rc| told(what, rc))
+            .map_err(|rc| reported(what, rc))
             .and_then(|copy| check(&copy));
         let _ = std::fs::remove_file(&path);
         checked.map_err(|wrong| format!("{what}: {wrong}"))
@@ -336,8 +339,8 @@ fn a_super_chunk_is_filled_at_once() {
 #[test]
 fn refresh_tells_of_what_other_handles_did_alone() {
     let cparams = spec(true).cparams;
-    let made = our_schunks().create(true, None, &cparams, 1, None);
-    let schunk = AssertSync(made.expect("a super-chunk"));
+    let created = our_schunks().create(true, None, &cparams, 1, None);
+    let schunk = AssertSync(created.expect("a super-chunk"));
     assert!(schunk.get().vlmeta_add(c"name", b"content") >= 0);
     beside(
         2,

@@ -120,9 +120,9 @@ impl SharedSchunk {
             io: if on_disk { &mut io } else { null_mut() },
         };
         // SAFETY: what the storage points to is copied.
-        let made = unsafe { blosc2_schunk_new(&mut storage) };
-        assert!(!made.is_null(), "{kept:?}");
-        Self(made)
+        let created = unsafe { blosc2_schunk_new(&mut storage) };
+        assert!(!created.is_null(), "{kept:?}");
+        Self(created)
     }
 
     fn append(self, value: u32) -> i64 {

@@ -47,8 +47,8 @@ fn spec(contiguous: bool, path: Option<&Path>) -> Spec {
 
 fn make(contiguous: bool, path: Option<&Path>) -> Result<Array, String> {
     let data: Vec<u8> = (0..ITEMS as u32).flat_map(u32::to_le_bytes).collect();
-    let made = our_arrays().array_of(&spec(contiguous, path), &data);
-    made.map_err(|rc| format!("no array: {rc}"))
+    let created = our_arrays().array_of(&spec(contiguous, path), &data);
+    created.map_err(|rc| format!("no array: {rc}"))
 }
 
 /// Opens an array whose handles keep each other out.
@@ -176,12 +176,13 @@ fn handles(path: &Path) -> Result<[SuperChunk; 3], String> {
         locking: true,
         ..Protection::default()
     };
-    let made = SuperChunk::create(StorageParams {
+    let created = SuperChunk::create(StorageParams {
         place: Place::File(path),
         protection: locking,
         ..StorageParams::default()
     });
-    made.and_then(|made| made.append_data(&[7; 4000]))
+    created
+        .and_then(|created| created.append_data(&[7; 4000]))
         .map_err(wrong)?;
     let open = || SuperChunk::open(path, 0, 1, locking).map_err(wrong);
     Ok([open()?, open()?, open()?])
@@ -272,13 +273,13 @@ impl Pair {
     fn new(meeting: Meeting, path: &Path, io: &blosc2_io, (count, nbytes): (u64, usize)) -> Self {
         let cparams = blosc2_cparams::defaults();
         let lib = our_schunks();
-        let made = lib.create(meeting != Meeting::Directory, Some(path), &cparams, 1, None);
-        let made = made.expect("a frame");
+        let created = lib.create(meeting != Meeting::Directory, Some(path), &cparams, 1, None);
+        let created = created.expect("a frame");
         for seed in 0..count {
             let chunk = noise(nbytes, seed);
-            assert!(made.append_buffer(&chunk, nbytes as i32) > 0);
+            assert!(created.append_buffer(&chunk, nbytes as i32) > 0);
         }
-        drop(made);
+        drop(created);
         let first = match meeting {
             Meeting::Map => lib.open_io(path, io),
             Meeting::File | Meeting::Directory => lib.open_path(path),
@@ -381,8 +382,8 @@ fn handles_of_threads_lose_no_change() {
             let path = folder.join("frame");
             let (lib, data) = (our_schunks(), noise(800, 0));
             let cparams = blosc2_cparams::defaults();
-            let made = lib.create(contiguous, Some(&path), &cparams, 1, None);
-            made.ok_or("no frame")?.append_buffer(&data, 800);
+            let created = lib.create(contiguous, Some(&path), &cparams, 1, None);
+            created.ok_or("no frame")?.append_buffer(&data, 800);
             let changes = || {
                 let handle = lib.open_path(&path).ok_or("does not open")?;
                 for _ in 0..CHANGES {

@@ -123,8 +123,8 @@ impl<'a> ChunkReader<'a> {
                 let (data, nbytes) = more;
                 waiting.drain(..done);
                 done = 0;
-                let room = waiting.try_reserve(nbytes);
-                room.map_err(|_| failed(Error::MEMORY_ALLOC))?;
+                let capacity = waiting.try_reserve(nbytes);
+                capacity.map_err(|_| failed(Error::MEMORY_ALLOC))?;
                 waiting.extend(&data[..nbytes]);
                 self.keep(data);
             }

@@ -61,7 +61,7 @@ pub fn run(args: &CompressArgs) -> Result<Outcome> {
         None => InputKind::File(Input::new(&args.input)?),
     };
     let (file, begins) = match &mut given {
-        InputKind::Pipe(pipe) => (None, pipe.front(MAGIC.len())? == MAGIC),
+        InputKind::Pipe(pipe) => (None, pipe.prefix(MAGIC.len())? == MAGIC),
         InputKind::File(input) => (Some(&*input), begins_as_npy(input)?),
     };
     let array = begins && !args.raw;
@@ -121,13 +121,13 @@ fn begins_as_npy(input: &Input) -> Result<bool> {
             input.name()
         )));
     }
-    let mut front = Vec::new();
+    let mut prefix = Vec::new();
     let read = input
         .open()?
         .take(MAGIC.len() as u64)
-        .read_to_end(&mut front);
+        .read_to_end(&mut prefix);
     read.map_err(|error| Failure::at(input.path(), &error))?;
-    Ok(front == MAGIC)
+    Ok(prefix == MAGIC)
 }
 
 /// The default name of the frame.
@@ -240,9 +240,9 @@ fn shortened(input: &Input) -> Failure {
 /// Compresses what comes through a pipe.
 fn compress_pipe(args: &CompressArgs, mut pipe: PipedInput, output: &Output) -> Result<Totals> {
     let name = pipe.name().to_string();
-    let front = pipe.front(CHUNK)?;
-    let settings = plain_settings(args, (front.len() as u64, &name), |place, part| {
-        part.copy_from_slice(&front[place as usize..][..part.len()]);
+    let prefix = pipe.prefix(CHUNK)?;
+    let settings = plain_settings(args, (prefix.len() as u64, &name), |place, part| {
+        part.copy_from_slice(&prefix[place as usize..][..part.len()]);
         Ok(())
     })?;
     compress_bytes(args, settings, (&mut pipe.bytes(), &name), 0, output)
@@ -330,15 +330,15 @@ fn compress_bytes(
             Ok((!data.is_empty()).then_some(data))
         },
         |contexts, data| {
-            let mut room = rooms.take().unwrap_or_else(Buffer::new);
-            let cbytes = contexts.compress_into(&data, checksums, &mut room);
+            let mut capacity = rooms.take().unwrap_or_else(Buffer::new);
+            let cbytes = contexts.compress_into(&data, checksums, &mut capacity);
             let (cbytes, len) = (cbytes.map_err(failed)?, data.len());
             used.keep(data);
-            Ok((room, cbytes, len))
+            Ok((capacity, cbytes, len))
         },
-        |(room, cbytes, len)| {
-            frame.append_chunk(&room[..cbytes]).map_err(failed)?;
-            rooms.keep(room);
+        |(capacity, cbytes, len)| {
+            frame.append_chunk(&capacity[..cbytes]).map_err(failed)?;
+            rooms.keep(capacity);
             total += len as u64;
             progress.add(len);
             Ok(())

@@ -208,15 +208,15 @@ fn recompress(
     let rooms = BufferPool::new();
     let header = frame.header.clone();
     let compress = |to: &SuperChunk, data: &[u8]| {
-        let mut room = rooms.take().unwrap_or_else(Buffer::new);
-        let cbytes = to.compress_into(data, checksums, &mut room);
-        Ok(Made::Chunk(room, cbytes.map_err(failed)?, data.len()))
+        let mut capacity = rooms.take().unwrap_or_else(Buffer::new);
+        let cbytes = to.compress_into(data, checksums, &mut capacity);
+        Ok(Made::Chunk(capacity, cbytes.map_err(failed)?, data.len()))
     };
-    let append = |made| {
-        match made {
-            Made::Chunk(room, cbytes, size) => {
-                new.append_chunk(&room[..cbytes]).map_err(unwritten)?;
-                rooms.keep(room);
+    let append = |created| {
+        match created {
+            Made::Chunk(capacity, cbytes, size) => {
+                new.append_chunk(&capacity[..cbytes]).map_err(unwritten)?;
+                rooms.keep(capacity);
                 progress.add(size);
             }
             Made::Specials(kind, count, size) => {
@@ -235,11 +235,11 @@ fn recompress(
         })?;
         let from = frame.contexts(settings.threads).map_err(failed)?;
         let parts = chunks.cut(frame, from, chunk);
-        let made = |to: &mut SuperChunk, part| match part {
+        let created = |to: &mut SuperChunk, part| match part {
             Part::Data(data) => compress(to, &data),
             Part::Specials(kind, count) => Ok(Made::Specials(kind, count, chunk)),
         };
-        in_order(states, parts, made, append)?;
+        in_order(states, parts, created, append)?;
     } else {
         let states = chunks.each_thread(settings.threads, |threads| {
             Ok((frame.contexts(threads)?, make(threads)?))
@@ -252,9 +252,9 @@ fn recompress(
                     return Ok(Made::Specials(kind, run.count, run.nbytes));
                 }
                 let (data, size) = chunks.decompress(from, &run)?;
-                let made = compress(to, &data[..size]);
+                let created = compress(to, &data[..size]);
                 chunks.keep(data);
-                made
+                created
             },
             append,
         )?;

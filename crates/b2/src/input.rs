@@ -46,7 +46,7 @@ pub struct Input {
 pub struct PipedInput {
     name: String,
     /// Bytes that have been read.
-    front: Vec<u8>,
+    prefix: Vec<u8>,
     rest: Box<dyn Read + Send>,
 }
 
@@ -57,7 +57,7 @@ impl PipedInput {
         memory::reads(path);
         let stream = |name: String, rest| Self {
             name,
-            front: Vec::new(),
+            prefix: Vec::new(),
             rest,
         };
         if path == Path::new("-") {
@@ -81,16 +81,16 @@ impl PipedInput {
     }
 
     /// The first `len` bytes, or all if there are fewer.
-    pub fn front(&mut self, len: usize) -> Result<&[u8]> {
-        let more = len.saturating_sub(self.front.len()) as u64;
-        let read = self.rest.by_ref().take(more).read_to_end(&mut self.front);
+    pub fn prefix(&mut self, len: usize) -> Result<&[u8]> {
+        let more = len.saturating_sub(self.prefix.len()) as u64;
+        let read = self.rest.by_ref().take(more).read_to_end(&mut self.prefix);
         read.map_err(|error| Failure::at(Path::new(&self.name), &error))?;
-        Ok(&self.front)
+        Ok(&self.prefix)
     }
 
     /// All bytes, from the beginning.
     pub fn bytes(self) -> impl Read + Send {
-        Cursor::new(self.front).chain(self.rest)
+        Cursor::new(self.prefix).chain(self.rest)
     }
 
     /// Copies all bytes into a temporary file.

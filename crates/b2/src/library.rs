@@ -211,21 +211,26 @@ impl SuperChunk {
     }
 
     /// Compresses data into a chunk for another super-chunk, with checksums if `checksums`. The
-    /// chunk is written to the front of `room`, which grows if necessary. Returns its length in
+    /// chunk is written to the front of `capacity`, which grows if necessary. Returns its length in
     /// bytes.
-    pub fn compress_into(&self, data: &[u8], checksums: bool, room: &mut Buffer) -> Done<usize> {
+    pub fn compress_into(
+        &self,
+        data: &[u8],
+        checksums: bool,
+        capacity: &mut Buffer,
+    ) -> Done<usize> {
         let more = if checksums {
-            checksum::room(data.len())
+            checksum::capacity(data.len())
         } else {
             0
         };
         let most = data.len() + MAX_OVERHEAD + more;
-        if room.len() < most {
-            *room = zeros(most)?;
+        if capacity.len() < most {
+            *capacity = zeros(most)?;
         }
         let data = ChunkInput::Buffer(data);
         let encoder = self.contexts.super_chunk().encoder()?;
-        let header = encoder.compress(data, room, checksums)?;
+        let header = encoder.compress(data, capacity, checksums)?;
         Ok(header.map_or(0, |header| header.cbytes))
     }
 

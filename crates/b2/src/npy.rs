@@ -180,24 +180,24 @@ fn read_header(mut file: &File) -> std::result::Result<(String, u64), Refused> {
             _ => Refused::Unread(error),
         })
     };
-    let mut front = [0; 10];
-    read(&mut front)?;
-    let (len, start) = match front[6] {
-        1 => (usize::from(u16::from_le_bytes([front[8], front[9]])), 10),
+    let mut prefix = [0; 10];
+    read(&mut prefix)?;
+    let (len, start) = match prefix[6] {
+        1 => (usize::from(u16::from_le_bytes([prefix[8], prefix[9]])), 10),
         2 | 3 => {
             let mut rest = [0; 2];
             read(&mut rest)?;
-            let len = u32::from_le_bytes([front[8], front[9], rest[0], rest[1]]);
+            let len = u32::from_le_bytes([prefix[8], prefix[9], rest[0], rest[1]]);
             (len as usize, 12)
         }
         other => return Err(Refused::Wrong(format!("version {other}"))),
     };
-    if front[..6] != *MAGIC || len > MAX_HEADER_LEN {
+    if prefix[..6] != *MAGIC || len > MAX_HEADER_LEN {
         return Err("its header makes no sense".into());
     }
     let mut header = vec![0; len];
     read(&mut header)?;
-    let header = match front[6] {
+    let header = match prefix[6] {
         3 => String::from_utf8(header).map_err(|_| "its header is no text")?,
         _ => from_latin1(&header),
     };
@@ -287,8 +287,8 @@ impl Npy {
         };
         // The format asks for a header that ends with a line feed, and items that begin at a
         // multiple of 64.
-        let front = if version == 1 { 10 } else { 12 };
-        let len = (front + text.len() + 1).next_multiple_of(64) - front;
+        let prefix = if version == 1 { 10 } else { 12 };
+        let len = (prefix + text.len() + 1).next_multiple_of(64) - prefix;
         let mut header = MAGIC.to_vec();
         header.extend([version, 0]);
         match version {
@@ -296,7 +296,7 @@ impl Npy {
             _ => header.extend((len as u32).to_le_bytes()),
         }
         header.extend(text);
-        header.resize(front + len - 1, b' ');
+        header.resize(prefix + len - 1, b' ');
         header.push(b'\n');
         header
     }

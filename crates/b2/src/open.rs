@@ -36,12 +36,12 @@ fn lone_chunk(input: &Input) -> Result<Option<Vec<u8>>> {
     let mut file = input.open()?;
     let failed = |error| Failure::at(input.path(), &error);
     let size = file.metadata().map_err(failed)?.len();
-    let mut front = Vec::new();
+    let mut prefix = Vec::new();
     (&mut file)
         .take(EXTENDED_HEADER_LENGTH as u64)
-        .read_to_end(&mut front)
+        .read_to_end(&mut prefix)
         .map_err(failed)?;
-    let header = match ChunkHeader::parse(&front) {
+    let header = match ChunkHeader::parse(&prefix) {
         Ok(header) => header,
         Err(_) => return Ok(None),
     };
@@ -49,7 +49,7 @@ fn lone_chunk(input: &Input) -> Result<Option<Vec<u8>>> {
     if !plausible || header.cbytes as u64 != size {
         return Ok(None);
     }
-    let mut chunk = front;
+    let mut chunk = prefix;
     file.read_to_end(&mut chunk).map_err(failed)?;
     Ok((chunk.len() == header.cbytes).then_some(chunk))
 }
@@ -75,9 +75,9 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    /// From the error of opening a frame whose file has `size` bytes and begins with `front`.
-    fn of(error: Error, front: &[u8], size: u64) -> Self {
-        let cut = Extent::parse(front)
+    /// From the error of opening a frame whose file has `size` bytes and begins with `prefix`.
+    fn of(error: Error, prefix: &[u8], size: u64) -> Self {
+        let cut = Extent::parse(prefix)
             .ok()
             .filter(|extent| extent.frame_len > size);
         let why = match cut {
@@ -85,7 +85,7 @@ impl Unreadable {
                 "is cut short: {size} bytes are left of {}",
                 extent.frame_len
             ),
-            None if front.len() < MIN_LEN => format!("is cut short: {size} bytes are left"),
+            None if prefix.len() < MIN_LEN => format!("is cut short: {size} bytes are left"),
             None => describe(error),
         };
         Self {
@@ -116,14 +116,14 @@ impl FrameOrChunk {
         let path = input.path();
         refuse_store(input)?;
         let (file, is_dir) = (input.frame_file()?, input.is_dir()?);
-        let mut front = Vec::new();
+        let mut prefix = Vec::new();
         let mut size = 0;
         input
             .faults()
             .file(&file, OpenFlags::READ)
             .and_then(|file| {
                 size = file.metadata()?.len();
-                file.take(MIN_LEN as u64).read_to_end(&mut front)
+                file.take(MIN_LEN as u64).read_to_end(&mut prefix)
             })
             .map_err(|error| match Failure::at(&file, &error) {
                 Failure::Message(line) if is_dir && error.kind() == io::ErrorKind::NotFound => {
@@ -131,10 +131,10 @@ impl FrameOrChunk {
                 }
                 other => other,
             })?;
-        if Header::has_magic(&front) {
+        if Header::has_magic(&prefix) {
             return Ok(match Frame::open(path, input.faults()) {
                 Ok(frame) => Ok(Self::Frame(Box::new(frame))),
-                Err(error) => Err(Unreadable::of(input.faults().damage(error)?, &front, size)),
+                Err(error) => Err(Unreadable::of(input.faults().damage(error)?, &prefix, size)),
             });
         }
         if !is_dir && let Some(chunk) = lone_chunk(input)? {

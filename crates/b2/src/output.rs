@@ -291,10 +291,10 @@ fn give_attributes(
     times: bool,
 ) -> io::Result<()> {
     if folder.stat(name)?.is_dir() {
-        let made = folder.folder(name)?;
+        let created = folder.folder(name)?;
         let mut failed = None;
-        let listed = made.each_entry(|name| {
-            let given = made
+        let listed = created.each_entry(|name| {
+            let given = created
                 .file(name, OpenFlags::READ, NewFileAccess::All)
                 .and_then(|file| system::give_rights(&file, rights));
             given.map_err(|error| {
@@ -306,7 +306,7 @@ fn give_attributes(
             let failed = failed.or(cause(error));
             return Err(failed.unwrap_or(io::ErrorKind::Other.into()));
         }
-        return system::give_rights(&made.opened()?, rights);
+        return system::give_rights(&created.opened()?, rights);
     }
     let file = folder.file(name, OpenFlags::READ_WRITE, NewFileAccess::All)?;
     if times && let Ok(modified) = rights.source.modified() {

@@ -21,8 +21,8 @@ const UNCHECKED: &str = "no checksums";
 const ONE_BIT: &str = "the checksums fit since one bit was put right";
 
 fn why_unknown(verdict: &Verdict) -> &'static str {
-    match (verdict.fits, verdict.front_wrong) {
-        _ if verdict.front_one_bit => ONE_BIT,
+    match (verdict.fits, verdict.prefix_wrong) {
+        _ if verdict.prefix_one_bit => ONE_BIT,
         (true, _) => UNPLACED,
         (false, true) => DOUBTFUL,
         (false, false) => UNCHECKED,
@@ -45,8 +45,8 @@ impl Report<'_> {
         let fine = |verdict: &Verdict| {
             verdict.state != Integrity::Damaged
                 && verdict.is_uniform()
-                && !verdict.front_wrong
-                && !verdict.front_one_bit
+                && !verdict.prefix_wrong
+                && !verdict.prefix_one_bit
                 && verdict.corrected.is_none()
         };
         self.verdicts.runs().all(|(_, verdict)| fine(verdict))
@@ -179,8 +179,8 @@ impl Report<'_> {
                     "one_bit_blocks",
                     Json::list(verdict.one_bit.iter().copied()),
                 ),
-                ("front_wrong", Json::from(verdict.front_wrong)),
-                ("front_one_bit", Json::from(verdict.front_one_bit)),
+                ("front_wrong", Json::from(verdict.prefix_wrong)),
+                ("front_one_bit", Json::from(verdict.prefix_one_bit)),
                 ("left_out", Json::from(verdict.missing)),
                 (
                     "corrected",

@@ -169,7 +169,7 @@ impl ScratchFolder {
         let (result, keep) = change();
         if keep {
             self.kept.store(true, Ordering::Relaxed);
-            folders.retain(|made| !Arc::ptr_eq(&made.folder, &self.opened));
+            folders.retain(|created| !Arc::ptr_eq(&created.folder, &self.opened));
         }
         result
     }
@@ -182,15 +182,15 @@ impl Drop for ScratchFolder {
         }
         // It stays in the list until it is removed, so that a signal, or lack of memory, finds what
         // is left of it.
-        let listed = folders().iter_mut().find_map(|made| {
-            Arc::ptr_eq(&made.folder, &self.opened)
-                .then(|| (made.reserve.take(), made.place.clone()))
+        let listed = folders().iter_mut().find_map(|created| {
+            Arc::ptr_eq(&created.folder, &self.opened)
+                .then(|| (created.reserve.take(), created.place.clone()))
         });
         if let Some((reserve, place)) = listed {
             drop(reserve);
             remove(&place, self.folder());
         }
-        folders().retain(|made| !Arc::ptr_eq(&made.folder, &self.opened));
+        folders().retain(|created| !Arc::ptr_eq(&created.folder, &self.opened));
     }
 }
 
@@ -218,10 +218,10 @@ pub fn try_end() {
 }
 
 fn remove_all(mut folders: MutexGuard<Vec<Made>>) {
-    for made in folders.drain(..) {
-        drop(made.reserve);
-        if let Some(folder) = made.folder.get() {
-            remove(&made.place, folder);
+    for created in folders.drain(..) {
+        drop(created.reserve);
+        if let Some(folder) = created.folder.get() {
+            remove(&created.place, folder);
         }
     }
     std::mem::forget(folders);
@@ -313,25 +313,25 @@ mod tests {
         let parent = std::env::temp_dir().join(format!("oxiblosc-b2-left-{}", std::process::id()));
         let _ = fs::remove_dir_all(&parent);
         fs::create_dir(&parent).expect("made");
-        let made = |name: &str, file: &str| {
+        let created = |name: &str, file: &str| {
             let folder = parent.join(name);
             fs::create_dir_all(folder.join(file).parent().expect("a folder")).expect("made");
             fs::write(folder.join(file), b"x").expect("written");
             folder
         };
         let gone = [
-            made(".b2-0123456789abcdef.tmp", "new"),
-            made(".b2-0123456789abcde0.tmp", "copy"),
-            made(".b2-0123456789abcde1.tmp", "new/chunks.b2frame"),
-            made(".b2-0123456789abcde2.tmp", "new/0000000A.chunk"),
+            created(".b2-0123456789abcdef.tmp", "new"),
+            created(".b2-0123456789abcde0.tmp", "copy"),
+            created(".b2-0123456789abcde1.tmp", "new/chunks.b2frame"),
+            created(".b2-0123456789abcde2.tmp", "new/0000000A.chunk"),
         ];
         let kept = [
             // What is about to be replaced, and what the tool does not make.
-            made(".b2-0123456789abcde3.tmp", "old"),
-            made(".b2-0123456789abcde4.tmp", "new/notes.txt"),
-            made(".b2-0123456789abcdef", "new"),
-            made(".b2-0123.tmp", "new"),
-            made("b2-0123456789abcdef.tmp", "new"),
+            created(".b2-0123456789abcde3.tmp", "old"),
+            created(".b2-0123456789abcde4.tmp", "new/notes.txt"),
+            created(".b2-0123456789abcdef", "new"),
+            created(".b2-0123.tmp", "new"),
+            created("b2-0123456789abcdef.tmp", "new"),
         ];
         let first = ScratchFolder::within(&parent).expect("made");
         fs::write(first.path(NEW), b"x").expect("written");

@@ -161,12 +161,12 @@ impl Frame {
             vlmetalayers,
             coverage,
         } = loaded;
-        let mut front = [0; MIN_LEN];
+        let mut prefix = [0; MIN_LEN];
         let file = backend.open(&frame_file_of(path, kind)?, Mode::Read)?;
-        file.read_at(0, &mut front)?;
+        file.read_at(0, &mut prefix)?;
         Ok(Self {
             header: Arc::new(header),
-            extent: Extent::parse(&front)?,
+            extent: Extent::parse(&prefix)?,
             vlmetalayers: vlmetalayers.into(),
             coverage,
             disk,

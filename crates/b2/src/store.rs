@@ -91,10 +91,10 @@ impl Store {
             }
             return Self::in_directory(input).map(Some);
         }
-        let mut front = Vec::new();
-        let read = input.open()?.take(4).read_to_end(&mut front);
+        let mut prefix = Vec::new();
+        let read = input.open()?.take(4).read_to_end(&mut prefix);
         read.map_err(|error| Failure::at(path, &error))?;
-        if front.starts_with(b"PK") || has_ending("b2z") {
+        if prefix.starts_with(b"PK") || has_ending("b2z") {
             return Self::in_archive(input, has_ending("b2z")).map(Some);
         }
         let faults = input.faults();
@@ -189,12 +189,12 @@ impl Store {
 
     /// Whether the bytes at a place begin with the magic of a frame.
     fn has_magic(&self, place: &MemberLocation) -> bool {
-        let mut front = [0; 16];
+        let mut prefix = [0; 16];
         let read = self
             .storage(place)
-            .map(|file| file.and_then(|file| file.read_at(0, &mut front)));
+            .map(|file| file.and_then(|file| file.read_at(0, &mut prefix)));
         let read = read.and_then(|read| self.faults.readable(read));
-        read.is_some() && Header::has_magic(&front)
+        read.is_some() && Header::has_magic(&prefix)
     }
 
     fn in_file(frame: Frame, faults: &Faults) -> Self {

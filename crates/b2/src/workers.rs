@@ -220,13 +220,14 @@ mod tests {
 
     #[test]
     fn threads_are_shared_out() {
-        let made = |threads, parts, nbytes| each_thread(threads, parts, nbytes, Ok).expect("made");
-        assert_eq!(made(2, 100, 4 << 20), [1, 1]);
-        assert_eq!(made(2, 0, 4 << 20), [1, 1]);
-        assert_eq!(made(8, 2, 4 << 20), [4, 4]);
-        assert_eq!(made(8, 100, 128 << 20), [4, 4]);
-        assert_eq!(made(8, 100, u64::MAX), [8]);
-        assert_eq!(made(0, 100, 0), [1]);
+        let created =
+            |threads, parts, nbytes| each_thread(threads, parts, nbytes, Ok).expect("made");
+        assert_eq!(created(2, 100, 4 << 20), [1, 1]);
+        assert_eq!(created(2, 0, 4 << 20), [1, 1]);
+        assert_eq!(created(8, 2, 4 << 20), [4, 4]);
+        assert_eq!(created(8, 100, 128 << 20), [4, 4]);
+        assert_eq!(created(8, 100, u64::MAX), [8]);
+        assert_eq!(created(0, 100, 0), [1]);
     }
 
     #[test]

@@ -133,9 +133,9 @@ impl Request {
             // size of each stream.
             let nblocks = nbytes.div_ceil(params.blocksize);
             let max_size = MIN_HEADER_LENGTH + nbytes + 4 * nblocks * (1 + params.typesize);
-            let room = destsize.min(max_size);
+            let capacity = destsize.min(max_size);
             // SAFETY: the buffers have the given sizes (# Safety).
-            let buffers = unsafe { buffers((src, nbytes), (dest, room)) };
+            let buffers = unsafe { buffers((src, nbytes), (dest, capacity)) };
             let (src, dest) = buffers.map_err(failed)?;
             let header = compress(
                 &params,

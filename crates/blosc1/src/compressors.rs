@@ -112,12 +112,12 @@ pub unsafe extern "C" fn blosc_get_complib_info(
             (_, Some(codec)) => Some((codec.format(), codec.library_version())),
             _ => None,
         };
-        let made = found.and_then(|(format, version)| {
+        let created = found.and_then(|(format, version)| {
             let library = CStrBuf::to_buffer(library_of(format)?.to_bytes()).ok()?;
             let version = CStrBuf::to_buffer(version.as_bytes()).ok()?;
             Some((format, [library, version]))
         });
-        let (code, texts) = match made {
+        let (code, texts) = match created {
             Some((format, texts)) => (format.into(), texts.map(Some)),
             None => (FAILED, [None, None]),
         };

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_come_back_and_are_never_longer_than_their_room() {
+    fn streams_come_back_and_are_never_longer_than_their_capacity() {
         for data in all_data() {
             let mut packed = vec![0; snap::raw::max_compress_len(data.len())];
             let size = Snappy.encode(3, 0, &data, &mut packed).unwrap();
@@ -87,8 +87,8 @@ mod tests {
             let mut exact = vec![0; size];
             assert_eq!(Snappy.encode(3, 0, &data, &mut exact), Ok(size));
             assert!(exact == packed[..size], "{} bytes", data.len());
-            for room in [0, size / 2, size - 1] {
-                assert_eq!(Snappy.encode(3, 0, &data, &mut exact[..room]), Ok(0));
+            for capacity in [0, size / 2, size - 1] {
+                assert_eq!(Snappy.encode(3, 0, &data, &mut exact[..capacity]), Ok(0));
             }
         }
         release();

@@ -34,10 +34,10 @@ pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
     }
     let parsed = Chunk::parse(&header, chunk)?;
     let blocks = parsed.blocks_in_order()?;
-    let Some(front_len) = blocks.first().map(|(start, _)| *start) else {
+    let Some(prefix_len) = blocks.first().map(|(start, _)| *start) else {
         return Ok(None);
     };
-    let front_end = parsed.front_end();
+    let prefix_end = parsed.prefix_end();
     // Blocks that share bytes cannot each have a checksum.
     let apart = blocks.windows(2).all(|pair| pair[0].1 <= pair[1].0);
     let layout = TableLayout::plain(header.nblocks);
@@ -48,60 +48,60 @@ pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
         // streams.
         cbytes += 1;
     }
-    if front_len < front_end || !apart || i32::try_from(cbytes).is_err() {
+    if prefix_len < prefix_end || !apart || i32::try_from(cbytes).is_err() {
         return Ok(None);
     }
     let mut bytes = Buffer::new();
     bytes.reserve(cbytes)?;
-    bytes.extend(&chunk[..front_end])?;
-    bytes.resize(front_end + more)?;
-    bytes.extend(&chunk[front_end..])?;
+    bytes.extend(&chunk[..prefix_end])?;
+    bytes.resize(prefix_end + more)?;
+    bytes.extend(&chunk[prefix_end..])?;
     bytes.resize(cbytes)?;
     for nblock in 0..header.nblocks {
         let at = header.overhead() + 4 * nblock;
         let start = i32_at(&bytes, at) + more as i32;
         bytes[at..at + 4].copy_from_slice(&start.to_le_bytes());
         let streams = parsed.block_streams(nblock)?;
-        layout.set_block(&mut bytes[front_end..], nblock, streams);
+        layout.set_block(&mut bytes[prefix_end..], nblock, streams);
     }
     let header = ChunkHeader { cbytes, ..header };
-    finish(header, layout, front_end, &mut bytes);
+    finish(header, layout, prefix_end, &mut bytes);
     Ok(Some(bytes))
 }
 
 /// Completes a chunk with checksums: writes the header, the magic and the checksum of the front.
-fn finish(header: ChunkHeader, layout: TableLayout, front_end: usize, bytes: &mut [u8]) {
+fn finish(header: ChunkHeader, layout: TableLayout, prefix_end: usize, bytes: &mut [u8]) {
     let header = ChunkHeader {
         blosc2_flags2: header.blosc2_flags2 | CHECKSUMS,
         ..header
     };
     header.write(bytes);
-    seal(&mut bytes[..front_end + layout.table_len()], front_end);
+    seal(&mut bytes[..prefix_end + layout.table_len()], prefix_end);
 }
 
 /// Completes the front of a chunk, whose table begins at `at`: writes the magic and the checksum of
 /// the front.
-pub fn seal(front: &mut [u8], at: usize) {
-    front[at..at + MAGIC.len()].copy_from_slice(&MAGIC);
-    if let Some((before, sum)) = front.split_last_chunk_mut() {
+pub fn seal(prefix: &mut [u8], at: usize) {
+    prefix[at..at + MAGIC.len()].copy_from_slice(&MAGIC);
+    if let Some((before, sum)) = prefix.split_last_chunk_mut() {
         *sum = crc32c(before).to_le_bytes();
     }
 }
 
 /// Writes header and table of a chunk whose blocks are already there, one behind the other. Returns
 /// false if readers would take it for a chunk of stored streams.
-pub fn write(header: ChunkHeader, front_end: usize, chunk: &mut [u8]) -> bool {
+pub fn write(header: ChunkHeader, prefix_end: usize, chunk: &mut [u8]) -> bool {
     let layout = TableLayout::plain(header.nblocks);
-    let (front, streams) = chunk.split_at_mut(front_end + layout.table_len());
-    let start = |front: &[u8], nblock: usize| match nblock < header.nblocks {
-        true => i32_at(front, header.overhead() + 4 * nblock) as usize - front.len(),
+    let (prefix, streams) = chunk.split_at_mut(prefix_end + layout.table_len());
+    let start = |prefix: &[u8], nblock: usize| match nblock < header.nblocks {
+        true => i32_at(prefix, header.overhead() + 4 * nblock) as usize - prefix.len(),
         false => streams.len(),
     };
     for nblock in 0..header.nblocks {
-        let streams = &streams[start(front, nblock)..start(front, nblock + 1)];
-        layout.set_block(&mut front[front_end..], nblock, streams);
+        let streams = &streams[start(prefix, nblock)..start(prefix, nblock + 1)];
+        layout.set_block(&mut prefix[prefix_end..], nblock, streams);
     }
-    finish(header, layout, front_end, chunk);
+    finish(header, layout, prefix_end, chunk);
     !TableLayout::of(&header).has_pages()
 }
 
@@ -151,17 +151,17 @@ pub fn stored_size(header: &ChunkHeader) -> Option<usize> {
 pub fn store(header: &ChunkHeader, data: &[u8], dest: &mut [u8]) {
     let blocksize = header.blocksize_field();
     let layout = TableLayout::paged(header.nblocks, blocksize, header.nbytes);
-    let front_end = header.overhead() + 4 * header.nblocks;
-    let body = front_end + layout.table_len();
-    let (front, streams) = dest.split_at_mut(body);
+    let prefix_end = header.overhead() + 4 * header.nblocks;
+    let body = prefix_end + layout.table_len();
+    let (prefix, streams) = dest.split_at_mut(body);
     let blocks = data
         .chunks(blocksize)
         .zip(streams.chunks_mut(4 + blocksize));
     for (nblock, (block, stream)) in blocks.enumerate() {
         let start = (body + nblock * (4 + blocksize)) as i32;
-        front[header.overhead() + 4 * nblock..][..4].copy_from_slice(&start.to_le_bytes());
+        prefix[header.overhead() + 4 * nblock..][..4].copy_from_slice(&start.to_le_bytes());
         write_raw(block, stream);
-        layout.set_block(&mut front[front_end..], nblock, stream);
+        layout.set_block(&mut prefix[prefix_end..], nblock, stream);
     }
     let header = ChunkHeader {
         cbytes: dest.len(),
@@ -171,7 +171,7 @@ pub fn store(header: &ChunkHeader, data: &[u8], dest: &mut [u8]) {
         blosc2_flags: 0,
         ..*header
     };
-    finish(header, layout, front_end, dest);
+    finish(header, layout, prefix_end, dest);
 }
 
 impl Chunk<'_> {

@@ -34,12 +34,12 @@ pub(super) fn assemble(
             _ => chunk.checked_streams(nblock)?,
         };
         let max_distance = in_place::max_block_distance(header);
-        let room = slack(block.len()).min(max_distance.saturating_sub(block.len()));
-        if block.len() + room > most.saturating_sub(bytes.len()) {
+        let capacity = slack(block.len()).min(max_distance.saturating_sub(block.len()));
+        if block.len() + capacity > most.saturating_sub(bytes.len()) {
             return Ok(None);
         }
         bytes.extend(block)?;
-        bytes.resize(bytes.len() + room)?;
+        bytes.resize(bytes.len() + capacity)?;
         full += block.len();
         bytes[header.overhead() + 4 * nblock..][..4].copy_from_slice(&start);
     }

@@ -38,12 +38,12 @@ impl Checked<'_> {
     }
 
     /// Whether header, block starts and checksums were checked.
-    pub(super) fn has_front(&self) -> bool {
+    pub(super) fn has_prefix(&self) -> bool {
         self.has(0)
     }
 
     /// Remembers that header, block starts and checksums were checked.
-    pub(super) fn add_front(&self) {
+    pub(super) fn add_prefix(&self) {
         self.add(0);
     }
 
@@ -134,20 +134,20 @@ mod tests {
         for nblock in [0, 62, 63, 99, 254, 255] {
             chunks.chunk(1, 3).add_block(nblock);
         }
-        chunks.chunk(2, 3).add_front();
+        chunks.chunk(2, 3).add_prefix();
         assert_eq!(blocks(&chunks, 1), [0, 62, 63, 99, 254]);
-        assert!(!chunks.chunk(1, 3).has_front() && chunks.chunk(2, 3).has_front());
+        assert!(!chunks.chunk(1, 3).has_prefix() && chunks.chunk(2, 3).has_prefix());
         assert!(!chunks.chunk(3, 3).is_kept());
         chunks.append();
         assert!(chunks.chunk(3, 4).is_kept());
         chunks.forget(1);
-        assert!(blocks(&chunks, 1).is_empty() && chunks.chunk(2, 4).has_front());
-        chunks.chunk(1, 4).add_front();
+        assert!(blocks(&chunks, 1).is_empty() && chunks.chunk(2, 4).has_prefix());
+        chunks.chunk(1, 4).add_prefix();
         chunks.forget_from(2, 6);
-        assert!(chunks.chunk(1, 6).has_front() && !chunks.chunk(2, 6).has_front());
+        assert!(chunks.chunk(1, 6).has_prefix() && !chunks.chunk(2, 6).has_prefix());
         assert!(chunks.chunk(5, 6).is_kept() && !chunks.chunk(6, 6).is_kept());
         chunks.forget_from(0, 1);
-        assert!(!chunks.chunk(0, 1).has_front() && !chunks.chunk(1, 1).is_kept());
+        assert!(!chunks.chunk(0, 1).has_prefix() && !chunks.chunk(1, 1).is_kept());
         Checked::NEVER.add_block(0);
         assert!(!Checked::NEVER.has_block(0));
     }

@@ -92,7 +92,7 @@ impl TableLayout {
 
     /// Size of the table in bytes.
     pub fn table_len(&self) -> usize {
-        self.front_place().end
+        self.prefix_place().end
     }
 
     /// The part of the table that belongs to block `nblock`.
@@ -108,7 +108,7 @@ impl TableLayout {
     }
 
     /// The part of the table that holds the checksum of the front.
-    pub fn front_place(&self) -> Range<usize> {
+    pub fn prefix_place(&self) -> Range<usize> {
         let last = self.nblocks.checked_sub(1).map(|last| self.place(last));
         let at = last.map_or(MAGIC.len(), |place| place.end);
         at..at + 4
@@ -153,9 +153,9 @@ impl TableLayout {
 
 /// The checksum of a chunk without blocks.
 pub(super) fn of_header_only(chunk: &[u8]) -> u32 {
-    let (front, behind) = chunk.split_at(EXTENDED_HEADER_LENGTH);
+    let (prefix, behind) = chunk.split_at(EXTENDED_HEADER_LENGTH);
     let mut header = [0; EXTENDED_HEADER_LENGTH];
-    header.copy_from_slice(front);
+    header.copy_from_slice(prefix);
     header[IN_HEADER].fill(0);
     extended(crc32c(&header), behind)
 }
@@ -174,15 +174,15 @@ enum TableBytes<'a> {
 }
 
 impl<'a> Checksums<'a> {
-    /// The table of a chunk with this header. `front` is the chunk's front up to the end of the
+    /// The table of a chunk with this header. `prefix` is the chunk's front up to the end of the
     /// table; it is checked.
     ///
     /// # Errors
     /// [`Error::DATA`].
     #[inline]
-    pub fn in_front(front: &'a [u8], header: &ChunkHeader) -> Result<Self> {
-        check_front(front)?;
-        Self::in_checked_front(front, header)
+    pub fn in_prefix(prefix: &'a [u8], header: &ChunkHeader) -> Result<Self> {
+        check_prefix(prefix)?;
+        Self::in_checked_prefix(prefix, header)
     }
 
     /// The same for a front that was checked before.
@@ -190,10 +190,10 @@ impl<'a> Checksums<'a> {
     /// # Errors
     /// [`Error::DATA`].
     #[inline]
-    pub fn in_checked_front(front: &'a [u8], header: &ChunkHeader) -> Result<Self> {
+    pub fn in_checked_prefix(prefix: &'a [u8], header: &ChunkHeader) -> Result<Self> {
         let layout = TableLayout::of(header);
-        let at = front.len().checked_sub(layout.table_len());
-        Self::in_table(&front[at.ok_or(Error::DATA)?..], layout)
+        let at = prefix.len().checked_sub(layout.table_len());
+        Self::in_table(&prefix[at.ok_or(Error::DATA)?..], layout)
     }
 
     /// The checksums in a table that was checked before.
@@ -295,8 +295,8 @@ impl<'a> Checksums<'a> {
 /// # Errors
 /// [`Error::DATA`].
 #[inline]
-pub(super) fn check_front(front: &[u8]) -> Result<()> {
-    match front.split_last_chunk() {
+pub(super) fn check_prefix(prefix: &[u8]) -> Result<()> {
+    match prefix.split_last_chunk() {
         Some((before, sum)) if crc32c(before) == u32::from_le_bytes(*sum) => Ok(()),
         _ => Err(Error::DATA),
     }
@@ -332,7 +332,7 @@ pub fn check_header_only(chunk: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// Those of `read`; [`Error::INVALID_HEADER`] if the checksum is wrong; [`Error::MEMORY_ALLOC`].
-pub fn front_sum(
+pub fn prefix_sum(
     header: &ChunkHeader,
     read: impl Fn(usize, &mut [u8]) -> Result<()>,
 ) -> Result<Option<u32>> {
@@ -358,10 +358,10 @@ pub fn front_sum(
     if end > header.cbytes {
         return Err(Error::INVALID_HEADER);
     }
-    let mut front = TryVec::filled(0, end)?;
-    read(0, &mut front)?;
-    check_front(&front).map_err(|_| Error::INVALID_HEADER)?;
-    Ok(word(&front))
+    let mut prefix = TryVec::filled(0, end)?;
+    read(0, &mut prefix)?;
+    check_prefix(&prefix).map_err(|_| Error::INVALID_HEADER)?;
+    Ok(word(&prefix))
 }
 
 /// Whether a chunk has checksums although its header says that it has none: then the bit in the
@@ -412,8 +412,8 @@ fn is_unflagged_extended_header(bytes: &[u8]) -> bool {
         return false;
     };
     let with_dict = header.blosc2_flags & flags2::USE_DICT != 0;
-    let front_end = header.overhead() + 4 * header.nblocks;
-    let to = front_end + TableLayout::of(&header).table_len();
+    let prefix_end = header.overhead() + 4 * header.nblocks;
+    let to = prefix_end + TableLayout::of(&header).table_len();
     match bytes.get(EXTENDED_HEADER_LENGTH..to) {
         // A dictionary would lie in front of the magic.
         Some(rest) if header.has_checksums() && !with_dict => rest
@@ -429,15 +429,15 @@ fn is_unflagged_extended_header(bytes: &[u8]) -> bool {
 /// has one.
 #[cold]
 fn is_unflagged_without_blocks(chunk: &[u8]) -> bool {
-    let (front, behind) = chunk.split_at(EXTENDED_HEADER_LENGTH);
+    let (prefix, behind) = chunk.split_at(EXTENDED_HEADER_LENGTH);
     let mut header = [0; EXTENDED_HEADER_LENGTH];
-    header.copy_from_slice(front);
+    header.copy_from_slice(prefix);
     header[FLAGS] |= CHECKSUMS;
     extended(of_header_only(&header), behind).to_le_bytes() == chunk[IN_HEADER]
 }
 
 /// How many bytes more the checksums need in nearly every chunk with `nbytes` bytes of data.
-pub fn room(nbytes: usize) -> usize {
+pub fn capacity(nbytes: usize) -> usize {
     nbytes / 256 + 256
 }
 
@@ -494,8 +494,8 @@ mod tests {
             (100, 65_541),
         ] {
             let whole = &bytes[..first + len];
-            let (front, behind) = whole.split_at(first);
-            assert_eq!(extended(crc32c(front), behind), crc32c(whole));
+            let (prefix, behind) = whole.split_at(first);
+            assert_eq!(extended(crc32c(prefix), behind), crc32c(whole));
         }
     }
 }

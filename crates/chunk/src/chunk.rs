@@ -5,7 +5,7 @@ mod blocks;
 use super::checked::Checked;
 use super::checksum::{self, Checksums, TableLayout};
 use super::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, Special, flags2, i32_at};
-use super::source::{BlockSource, LazyBlocks, read_front};
+use super::source::{BlockSource, LazyBlocks, read_prefix};
 use oxiblosc_base::memory::{AlignedBuffer, TryVec, boxed};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::{Codec, Dict};
@@ -26,7 +26,7 @@ pub struct Chunk<'a> {
     /// where the last ends. Empty in a lazy chunk, where this is unknown.
     pub(super) offsets: TryVec<usize>,
     /// Where header, block starts and dictionary end.
-    front_end: usize,
+    prefix_end: usize,
     /// The checksums of the blocks, if there are any.
     checksums: Option<Checksums<'a>>,
     /// Which blocks need not be checked again.
@@ -90,22 +90,22 @@ impl<'a> Chunk<'a> {
         Ok(chunk)
     }
 
-    /// Checks a chunk whose blocks are read from `source` when they are needed. `front` is the
-    /// first bytes of the chunk, at least [`Self::front_len`].
+    /// Checks a chunk whose blocks are read from `source` when they are needed. `prefix` is the
+    /// first bytes of the chunk, at least [`Self::prefix_len`].
     ///
     /// It can be used as a chunk in memory, with the same results. To read items or a block costs
     /// one read for each block that is touched; of a stored chunk exactly the wanted bytes are
     /// read, and of special values none.
     pub fn lazy(
         header: &'a ChunkHeader,
-        front: &'a [u8],
+        prefix: &'a [u8],
         source: &'a dyn BlockSource,
     ) -> Result<Self> {
         if header.is_lazy() && header.has_checksums() {
             // The checksums belong to the header of the chunk in the frame, which is not lazy.
             return Err(Error::DATA);
         }
-        Self::lazy_copy(header, front, source)
+        Self::lazy_copy(header, prefix, source)
     }
 
     /// The same for a lazy chunk. It differs from the chunk in `source` in the flag that says so
@@ -115,19 +115,19 @@ impl<'a> Chunk<'a> {
     /// As for [`Self::lazy`].
     pub fn lazy_copy(
         header: &'a ChunkHeader,
-        front: &'a [u8],
+        prefix: &'a [u8],
         source: &'a dyn BlockSource,
     ) -> Result<Self> {
-        if front.len() < Self::front_len(header) {
+        if prefix.len() < Self::prefix_len(header) {
             return Err(Error::READ_BUFFER);
         }
-        Self::new(header, front, Some(source))
+        Self::new(header, prefix, Some(source))
     }
 
     /// The length of a chunk's front, which says where its blocks are: header, block starts and
     /// checksums (those behind a dictionary are not counted). For a chunk of special values it is
     /// the length of the chunk.
-    pub fn front_len(header: &ChunkHeader) -> usize {
+    pub fn prefix_len(header: &ChunkHeader) -> usize {
         // A lazy chunk has a trailer behind its block starts instead of checksums.
         let more = match header.has_checksums() && !header.is_lazy() {
             true => TableLayout::of(header).table_len(),
@@ -140,14 +140,14 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// As [`Self::front_len`], with what follows if the header says that there are no checksums, so
-    /// that this can be checked.
-    pub fn front_wanted(header: &ChunkHeader) -> usize {
+    /// As [`Self::prefix_len`], with what follows if the header says that there are no checksums,
+    /// so that this can be checked.
+    pub fn prefix_wanted(header: &ChunkHeader) -> usize {
         let more = match header.has_checksums() || header.special() != Special::None {
             true => 0,
             false => checksum::MAGIC.len(),
         };
-        (Self::front_len(header) + more).min(header.cbytes)
+        (Self::prefix_len(header) + more).min(header.cbytes)
     }
 
     fn new(
@@ -169,7 +169,7 @@ impl<'a> Chunk<'a> {
             lazy: None,
             dict: None,
             offsets: TryVec::new(),
-            front_end: header.overhead(),
+            prefix_end: header.overhead(),
             checksums: None,
             checked: Checked::NEVER,
         }
@@ -194,9 +194,9 @@ impl<'a> Chunk<'a> {
             self.lazy = Some(boxed(lazy)?);
         }
         if streams {
-            self.front_end = self.starts_end();
+            self.prefix_end = self.starts_end();
             if header.blosc2_flags & flags2::USE_DICT != 0 {
-                self.front_end += 4 + self.dict_len()?;
+                self.prefix_end += 4 + self.dict_len()?;
             }
         }
         if header.has_checksums() {
@@ -228,24 +228,24 @@ impl<'a> Chunk<'a> {
             return Ok(None);
         }
         let layout = TableLayout::of(self.header);
-        let to = self.front_end + layout.table_len();
-        if let Some(front) = self.bytes.get(..to) {
-            if !self.checked.has_front() {
-                checksum::check_front(front)?;
-                self.checked.add_front();
+        let to = self.prefix_end + layout.table_len();
+        if let Some(prefix) = self.bytes.get(..to) {
+            if !self.checked.has_prefix() {
+                checksum::check_prefix(prefix)?;
+                self.checked.add_prefix();
             }
-            return Checksums::in_table(&front[self.front_end..], layout).map(Some);
+            return Checksums::in_table(&prefix[self.prefix_end..], layout).map(Some);
         }
         let Some(lazy) = self.lazy.as_ref().filter(|_| to <= self.header.cbytes) else {
             return Err(Error::DATA);
         };
-        let mut bytes = read_front(lazy.source, to)?;
+        let mut bytes = read_prefix(lazy.source, to)?;
         // The front that was used until now is the one that has to match.
         bytes[..self.bytes.len()].copy_from_slice(self.bytes);
         if self.header.is_lazy() {
             bytes[LAZY_FLAG] &= !flags2::LAZY;
         }
-        Checksums::in_front(&bytes, self.header)?.kept().map(Some)
+        Checksums::in_prefix(&bytes, self.header)?.kept().map(Some)
     }
 
     /// The checksums of the blocks.
@@ -259,17 +259,17 @@ impl<'a> Chunk<'a> {
     }
 
     /// Where header, block starts and dictionary end.
-    pub(super) fn front_end(&self) -> usize {
-        self.front_end
+    pub(super) fn prefix_end(&self) -> usize {
+        self.prefix_end
     }
 
     /// All bytes of a lazy chunk.
     pub fn load(&self) -> Result<TryVec<u8>> {
         let source = self.lazy.as_ref().ok_or(Error::INVALID_PARAM)?.source;
-        let mut bytes = read_front(source, self.header.cbytes)?;
+        let mut bytes = read_prefix(source, self.header.cbytes)?;
         // The source may have changed since: everything else relies on the header that was checked.
-        let front = self.bytes.len().min(bytes.len());
-        bytes[..front].copy_from_slice(&self.bytes[..front]);
+        let prefix = self.bytes.len().min(bytes.len());
+        bytes[..prefix].copy_from_slice(&self.bytes[..prefix]);
         Ok(bytes)
     }
 
@@ -367,16 +367,16 @@ impl<'a> Chunk<'a> {
 
     fn read_dict(&self) -> Result<Option<Box<Dict>>> {
         let at = self.starts_end();
-        if self.front_end == at {
+        if self.prefix_end == at {
             return Ok(None);
         }
         let mut buf = AlignedBuffer::default();
         // The bytes behind the dictionary tell whether there are checksums although the header says
         // that there are none.
-        let end = (self.front_end + checksum::MAGIC.len()).min(self.header.cbytes);
+        let end = (self.prefix_end + checksum::MAGIC.len()).min(self.header.cbytes);
         let bytes = self.fetch(at + 4, end, &mut buf)?;
         let (raw, behind) = bytes
-            .split_at_checked(self.front_end - at - 4)
+            .split_at_checked(self.prefix_end - at - 4)
             .ok_or(Error::READ_BUFFER)?;
         if behind == checksum::MAGIC && !self.header.has_checksums() {
             return Err(Error::DATA);

@@ -111,10 +111,12 @@ impl<'a> BlockDecoder<'a> {
         if let Some((nstreams, dst)) = joined
             && streams.can_join(nstreams, out.len())
         {
-            streams.join(out, dst, |stream, room| self.stream(stream, room, codec))?;
+            streams.join(out, dst, |stream, capacity| {
+                self.stream(stream, capacity, codec)
+            })?;
             return Ok(true);
         }
-        streams.decode_all(out, |stream, room| self.stream(stream, room, codec))?;
+        streams.decode_all(out, |stream, capacity| self.stream(stream, capacity, codec))?;
         Ok(false)
     }
 
@@ -177,15 +179,15 @@ impl<'a> BlockDecoder<'a> {
         )
     }
 
-    /// Decodes one stream into `room`, which has the size of its data.
+    /// Decodes one stream into `capacity`, which has the size of its data.
     #[inline(always)]
-    fn stream(&self, stream: Stream, room: PaddedDst, codec: &mut CodecState) -> Result<()> {
-        stream.decode(room, |data, room| match self.codec {
+    fn stream(&self, stream: Stream, capacity: PaddedDst, codec: &mut CodecState) -> Result<()> {
+        stream.decode(capacity, |data, capacity| match self.codec {
             Some(known) => {
                 let dict = self.chunk.dict.as_deref();
-                codec.decoder.decompress_padded(known, dict, data, room)
+                codec.decoder.decompress_padded(known, dict, data, capacity)
             }
-            None => self.decode_registered(data.exact(), room.exact()),
+            None => self.decode_registered(data.exact(), capacity.exact()),
         })
     }
 }

@@ -46,14 +46,14 @@ impl FilteredStreams<'_> {
         while !out.is_empty() {
             let (stream, from) = self.locate(at);
             let len = out.len().min(self.neblock - from);
-            let (front, rest) = out.split_at_mut(len);
+            let (prefix, rest) = out.split_at_mut(len);
             match self.streams[stream] {
-                StreamData::Bytes(at, bytes) => match (&mut *front, &bytes[from - at..][..len]) {
+                StreamData::Bytes(at, bytes) => match (&mut *prefix, &bytes[from - at..][..len]) {
                     // One item is one byte of each plane: no call of `memcpy` for each.
                     ([to], [byte]) => *to = *byte,
                     (to, bytes) => to.copy_from_slice(bytes),
                 },
-                StreamData::Run(value) => front.fill(value),
+                StreamData::Run(value) => prefix.fill(value),
             }
             (at, out) = (at + len, rest);
         }
@@ -164,7 +164,7 @@ impl BlockDecoder<'_> {
                 Stream::Stored(bytes) => StreamData::Bytes(0, bytes),
                 Stream::Compressed(bytes) => {
                     if end > 0 {
-                        let got = state.decoder.decompress_front(
+                        let got = state.decoder.decompress_prefix(
                             codec,
                             chunk.dict.as_deref(),
                             bytes.exact(),

@@ -406,20 +406,20 @@ pub fn prefilter(
 ) -> Result<()> {
     let (input, bsize) = (block.data, block.bsize);
     if hooks.prefilter_is_plain() {
-        let made = bufs.ping.ensure(bsize)?;
-        let filtered = hooks.prefilter(pos, input, bsize, made, &mut []);
+        let created = bufs.ping.ensure(bsize)?;
+        let filtered = hooks.prefilter(pos, input, bsize, created, &mut []);
         return filtered.map_err(|_| Error::FILTER_PIPELINE);
     }
     let size = hooks.prefilter_output(bsize).max(bsize);
     let ttmp = bufs
         .ttmp
         .ensure(ttmp_size(params.blocksize, params.typesize))?;
-    let made = bufs.ping.ensure(size)?;
+    let created = bufs.ping.ensure(size)?;
     let disposable = hooks.output_is_disposable();
     if !disposable {
-        made.fill(0);
+        created.fill(0);
     }
-    match hooks.prefilter(pos, input, bsize, made, ttmp) {
+    match hooks.prefilter(pos, input, bsize, created, ttmp) {
         Err(_) if !disposable => Err(Error::FILTER_PIPELINE),
         _ => Ok(()),
     }

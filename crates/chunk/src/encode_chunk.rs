@@ -119,7 +119,7 @@ impl<'a> ChunkEncoder<'a> {
             header.blosc2_flags |= flags2::USE_DICT;
             body += size;
         }
-        let front_end = body;
+        let prefix_end = body;
         let table = TableLayout::plain(self.nblocks).table_len();
         let checksums = self.params.has_checksums();
         body += if checksums { table } else { 0 };
@@ -132,9 +132,9 @@ impl<'a> ChunkEncoder<'a> {
         if body > max_cbytes {
             return Ok(false);
         }
-        let (front, rest) = dest[..max_cbytes].split_at_mut(body);
+        let (prefix, rest) = dest[..max_cbytes].split_at_mut(body);
         let encoder = self.encoder(dict.as_ref().map(|(_, dict)| dict));
-        let Some(used) = self.encode_all(&encoder, &mut front[starts], body, rest, exec)? else {
+        let Some(used) = self.encode_all(&encoder, &mut prefix[starts], body, rest, exec)? else {
             return Ok(false);
         };
         header.cbytes = body + used;
@@ -153,7 +153,7 @@ impl<'a> ChunkEncoder<'a> {
             header.write(chunk);
         } else if header.special() != Special::None {
             add_checksums::write_header_only(header, chunk);
-        } else if !add_checksums::write(*header, front_end, chunk) {
+        } else if !add_checksums::write(*header, prefix_end, chunk) {
             return Ok(false);
         }
         Ok(true)

@@ -130,7 +130,8 @@ impl PlainBlocks<'_> {
         let mut streams = Streams::new(self.header, bytes, bsize).ok()?;
         let (bufs, state) = scratch.parts();
         let filtered = bufs.ping.ensure(bsize + PADDING).ok()?;
-        let decode = |stream: Stream, room: PaddedDst| decode(self.codec, stream, room, state);
+        let decode =
+            |stream: Stream, capacity: PaddedDst| decode(self.codec, stream, capacity, state);
         streams.decode_all(filtered, decode).ok()?;
         let filtered = &filtered[..bsize];
         let whole_items = [bsize, from, to].iter().all(|at| at % nstreams == 0);
@@ -162,9 +163,9 @@ impl PlainBlocks<'_> {
     ) -> Option<()> {
         let header = self.header;
         if header.has_checksums() {
-            let front =
+            let prefix =
                 header.overhead() + 4 * header.nblocks + TableLayout::of(header).table_len();
-            let sums = Checksums::in_front(self.chunk.get(..front)?, header).ok()?;
+            let sums = Checksums::in_prefix(self.chunk.get(..prefix)?, header).ok()?;
             if sums.is_stored(nblock, dest.len()) {
                 let stream = bytes.get(..4 + dest.len())?;
                 return sums.copy_pages(nblock, stream, dest).ok();
@@ -175,7 +176,7 @@ impl PlainBlocks<'_> {
         let (codec, nstreams, nbytes) = (self.codec, self.nstreams, dest.len());
         let mut streams = Streams::new(header, bytes, nbytes).ok()?;
         let (bufs, state) = scratch.parts();
-        let decode = |stream: Stream, room: PaddedDst| decode(codec, stream, room, state);
+        let decode = |stream: Stream, capacity: PaddedDst| decode(codec, stream, capacity, state);
         if nstreams == 1 {
             return streams.decode_all(dest, decode).ok();
         }
@@ -189,10 +190,10 @@ impl PlainBlocks<'_> {
     }
 }
 
-/// Decodes one stream into `room`, which has the size of its data.
+/// Decodes one stream into `capacity`, which has the size of its data.
 #[inline(always)]
-fn decode(codec: Codec, stream: Stream, room: PaddedDst, state: &mut CodecState) -> Result<()> {
-    stream.decode(room, |data, room| {
-        state.decoder.decompress_padded(codec, None, data, room)
+fn decode(codec: Codec, stream: Stream, capacity: PaddedDst, state: &mut CodecState) -> Result<()> {
+    stream.decode(capacity, |data, capacity| {
+        state.decoder.decompress_padded(codec, None, data, capacity)
     })
 }

@@ -155,13 +155,13 @@ impl ChunkHeader {
         Ok(header)
     }
 
-    /// Checks that `cbytes` bytes beginning with `front` can be a chunk, by its header alone.
+    /// Checks that `cbytes` bytes beginning with `prefix` can be a chunk, by its header alone.
     /// Returns the size of its data.
-    pub fn validate(front: &[u8], cbytes: usize) -> Result<usize> {
+    pub fn validate(prefix: &[u8], cbytes: usize) -> Result<usize> {
         if cbytes < MIN_HEADER_LENGTH {
             return Err(Error::WRITE_BUFFER);
         }
-        let header = Self::parse_basic(front)?;
+        let header = Self::parse_basic(prefix)?;
         if header.cbytes != cbytes {
             return Err(Error::INVALID_HEADER);
         }
@@ -182,25 +182,25 @@ impl ChunkHeader {
     /// right after its bytes were written one by one, which stalls the processor for longer than
     /// all checks take (store forwarding).
     pub fn read(&mut self, src: &[u8], extended: bool) -> Result<()> {
-        let Some(front) = src.first_chunk::<MIN_HEADER_LENGTH>() else {
+        let Some(prefix) = src.first_chunk::<MIN_HEADER_LENGTH>() else {
             return Err(Error::READ_BUFFER);
         };
-        let cbytes = read_size(front, offset::CBYTES)?;
-        let blocksize = read_size(front, offset::BLOCKSIZE)?;
-        let nbytes = read_size(front, offset::NBYTES)?;
+        let cbytes = read_size(prefix, offset::CBYTES)?;
+        let blocksize = read_size(prefix, offset::BLOCKSIZE)?;
+        let nbytes = read_size(prefix, offset::NBYTES)?;
         if cbytes < MIN_HEADER_LENGTH
             || blocksize == 0
             || blocksize > MAX_BLOCKSIZE as usize
-            || front[3] == 0
+            || prefix[3] == 0
         {
             return Err(Error::INVALID_HEADER);
         }
         let header = self;
         *header = Self::EMPTY;
-        header.version = front[0];
-        header.versionlz = front[1];
-        header.flags = front[2];
-        header.typesize = front[3];
+        header.version = prefix[0];
+        header.versionlz = prefix[1];
+        header.flags = prefix[2];
+        header.typesize = prefix[3];
         header.nbytes = nbytes;
         header.cbytes = cbytes;
         if extended && header.is_extended() {
@@ -445,9 +445,12 @@ mod tests {
             value: &[],
         };
         zeros.write(&mut chunk);
-        let front = &chunk[..MIN_HEADER_LENGTH];
-        assert_eq!(ChunkHeader::validate(front, 32), Ok(800));
-        assert_eq!(ChunkHeader::validate(front, 33), Err(Error::INVALID_HEADER));
+        let prefix = &chunk[..MIN_HEADER_LENGTH];
+        assert_eq!(ChunkHeader::validate(prefix, 32), Ok(800));
+        assert_eq!(
+            ChunkHeader::validate(prefix, 33),
+            Err(Error::INVALID_HEADER)
+        );
         assert_eq!(ChunkHeader::validate(&[], 15), Err(Error::WRITE_BUFFER));
     }
 }

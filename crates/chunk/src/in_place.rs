@@ -63,17 +63,17 @@ pub struct PatchTarget<'a> {
     /// Whether the chunk gets slack between its blocks if it is rewritten.
     slack: bool,
     /// Header, block starts and checksums of a chunk in a file, if it has checksums.
-    file_front: TryVec<u8>,
+    file_prefix: TryVec<u8>,
 }
 
 /// The room of each touched block, and the starts of all blocks.
 type BlockLayout = (TryVec<Range<usize>>, TryVec<usize>);
 
-/// The layout of the blocks of a chunk that begins with `front`. None if the blocks in `touched` do
-/// not have rooms of their own.
+/// The layout of the blocks of a chunk that begins with `prefix`. None if the blocks in `touched`
+/// do not have rooms of their own.
 fn block_layout(
     header: &ChunkHeader,
-    front: &[u8],
+    prefix: &[u8],
     touched: &[Touched],
 ) -> Result<Option<BlockLayout>> {
     let blocksize = header.blocksize_field();
@@ -87,12 +87,12 @@ fn block_layout(
         if header.cbytes != header.nbytes + header.overhead() || header.has_checksums() {
             return Ok(None);
         }
-        let room = |t: &Touched| {
+        let capacity = |t: &Touched| {
             let from = header.overhead() + t.nblock * blocksize;
             from..header.cbytes.min(from + blocksize)
         };
         return Ok(Some((
-            touched.iter().map(room).collect_vec()?,
+            touched.iter().map(capacity).collect_vec()?,
             TryVec::new(),
         )));
     }
@@ -102,13 +102,13 @@ fn block_layout(
     }
     let body = body(header);
     let table = header.overhead()..header.overhead() + 4 * header.nblocks;
-    let Some(table) = front.get(table) else {
+    let Some(table) = prefix.get(table) else {
         return Ok(None);
     };
     let start = |nblock: usize| usize::try_from(i32_at(table, 4 * nblock)).unwrap_or(0);
     let mut starts: TryVec<usize> = (0..header.nblocks).map(start).collect_vec()?;
     sort(&mut starts);
-    let room = |t: &Touched| {
+    let capacity = |t: &Touched| {
         let from = start(t.nblock);
         let i = starts.partition_point(|other| *other < from);
         let to = starts.get(i + 1).map_or(header.cbytes, |next| *next);
@@ -117,16 +117,16 @@ fn block_layout(
     };
     let mut rooms = TryVec::with_capacity(touched.len())?;
     for t in touched {
-        let Some(room) = room(t) else {
+        let Some(capacity) = capacity(t) else {
             return Ok(None);
         };
-        rooms.push(room)?;
+        rooms.push(capacity)?;
     }
     Ok(Some((rooms, starts)))
 }
 
 impl<'a> PatchTarget<'a> {
-    /// Reads the blocks in `touched` of the chunk in `source`, which begins with `front`.
+    /// Reads the blocks in `touched` of the chunk in `source`, which begins with `prefix`.
     /// `free_behind` is how many bytes are free behind it, and `slack` whether it gets slack
     /// between its blocks if it is rewritten. None if the chunk cannot be changed in place.
     ///
@@ -135,26 +135,26 @@ impl<'a> PatchTarget<'a> {
     pub fn read(
         source: &'a dyn BlockSource,
         header: &'a ChunkHeader,
-        front: &[u8],
+        prefix: &[u8],
         touched: &[Touched],
         (free_behind, slack): (usize, bool),
     ) -> Result<Option<Self>> {
-        let Some((rooms, starts)) = block_layout(header, front, touched)? else {
+        let Some((rooms, starts)) = block_layout(header, prefix, touched)? else {
             return Ok(None);
         };
-        let front = &front[..body(header).min(front.len())];
-        let mut bytes = Buffer::copy_of(front)?;
-        bytes.resize(front.len() + rooms.iter().map(Range::len).sum::<usize>())?;
+        let prefix = &prefix[..body(header).min(prefix.len())];
+        let mut bytes = Buffer::copy_of(prefix)?;
+        bytes.resize(prefix.len() + rooms.iter().map(Range::len).sum::<usize>())?;
         if !header.is_memcpyed() {
-            bytes[header.overhead()..front.len()].fill(0);
+            bytes[header.overhead()..prefix.len()].fill(0);
         }
         // Adjacent rooms are read by one call.
-        let mut to = front.len();
+        let mut to = prefix.len();
         let places: TryVec<usize> = rooms
             .iter()
-            .scan(to, |end, room| {
-                *end += room.len();
-                Some(*end - room.len())
+            .scan(to, |end, capacity| {
+                *end += capacity.len();
+                Some(*end - capacity.len())
             })
             .collect_vec()?;
         for run in rooms.chunk_by(|a, b| a.end == b.start) {
@@ -162,9 +162,9 @@ impl<'a> PatchTarget<'a> {
             source.read_at(first, &mut bytes[to..to + end - first])?;
             to += end - first;
         }
-        let file_front = front_with_checksums(header, front).to_try_vec()?;
+        let file_prefix = prefix_with_checksums(header, prefix).to_try_vec()?;
         if header.has_checksums() {
-            Checksums::in_front(front, header)?;
+            Checksums::in_prefix(prefix, header)?;
         }
         let mut small = *header;
         small.blosc2_flags2 &= !CHECKSUMS;
@@ -184,7 +184,7 @@ impl<'a> PatchTarget<'a> {
             starts,
             free_behind,
             slack,
-            file_front,
+            file_prefix,
         }))
     }
 
@@ -200,12 +200,12 @@ impl<'a> PatchTarget<'a> {
         Ok(Some(Self {
             chunk_bytes: ChunkBytes::Memory(bytes),
             header,
-            places: rooms.iter().map(|room| room.start).collect_vec()?,
+            places: rooms.iter().map(|capacity| capacity.start).collect_vec()?,
             rooms,
             starts,
             free_behind: usize::MAX,
             slack: true,
-            file_front: TryVec::new(),
+            file_prefix: TryVec::new(),
         }))
     }
 
@@ -219,11 +219,11 @@ impl<'a> PatchTarget<'a> {
         if !header.has_checksums() {
             return Ok(());
         }
-        let sums = Checksums::in_checked_front(self.front(), header)?;
+        let sums = Checksums::in_checked_prefix(self.prefix(), header)?;
         for (i, t) in touched.iter().enumerate().filter(|(_, t)| !t.whole) {
-            let (room, size) = (self.room(i), blocksize_of(header, t.nblock));
-            let len = streams_len(header, room, size, |_| ()).map_err(|_| Error::DATA)?;
-            sums.check_block(t.nblock, &room[..len])?;
+            let (capacity, size) = (self.capacity(i), blocksize_of(header, t.nblock));
+            let len = streams_len(header, capacity, size, |_| ()).map_err(|_| Error::DATA)?;
+            sums.check_block(t.nblock, &capacity[..len])?;
         }
         Ok(())
     }
@@ -264,20 +264,20 @@ impl<'a> PatchTarget<'a> {
     }
 
     /// The content of the room of the `i`th touched block.
-    pub(super) fn room(&self, i: usize) -> &[u8] {
+    pub(super) fn capacity(&self, i: usize) -> &[u8] {
         &self.bytes()[self.places[i]..][..self.rooms[i].len()]
     }
 
     /// The content of the room of the `i`th touched block, and where in the chunk it begins.
-    pub(super) fn room_at(&self, i: usize) -> (usize, &[u8]) {
-        (self.rooms[i].start, self.room(i))
+    pub(super) fn capacity_at(&self, i: usize) -> (usize, &[u8]) {
+        (self.rooms[i].start, self.capacity(i))
     }
 
     /// Header, block starts and checksums of the chunk, if it has checksums.
-    pub(super) fn front(&self) -> &[u8] {
+    pub(super) fn prefix(&self) -> &[u8] {
         match self.chunk_bytes {
-            ChunkBytes::Memory(bytes) => front_with_checksums(self.header, bytes),
-            ChunkBytes::File(..) => &self.file_front,
+            ChunkBytes::Memory(bytes) => prefix_with_checksums(self.header, bytes),
+            ChunkBytes::File(..) => &self.file_prefix,
         }
     }
 
@@ -294,9 +294,9 @@ impl<'a> PatchTarget<'a> {
     /// Whether the streams of the touched blocks end within their rooms.
     pub(super) fn blocks_fit(&self, chunk: &Chunk, touched: &[Touched]) -> bool {
         let mut blocks = touched.iter().zip(&self.rooms);
-        blocks.all(|(t, room)| {
+        blocks.all(|(t, capacity)| {
             let bytes = chunk.compressed(t.nblock, |_| ());
-            bytes.is_ok_and(|bytes| bytes.len() <= room.len())
+            bytes.is_ok_and(|bytes| bytes.len() <= capacity.len())
         })
     }
 }
@@ -316,7 +316,7 @@ fn body(header: &ChunkHeader) -> usize {
 }
 
 /// The front of a chunk with checksums; empty for other chunks.
-fn front_with_checksums<'b>(header: &ChunkHeader, bytes: &'b [u8]) -> &'b [u8] {
+fn prefix_with_checksums<'b>(header: &ChunkHeader, bytes: &'b [u8]) -> &'b [u8] {
     match header.has_checksums() {
         true => &bytes[..body(header).min(bytes.len())],
         false => &[],

@@ -4,7 +4,7 @@ use super::header::rules::Rules;
 use super::header::{EXTENDED_HEADER_LENGTH, MAX_FILTERS, MIN_HEADER_LENGTH};
 use super::hooks::Executor;
 use super::workers::Workers;
-use oxiblosc_codecs::Release;
+use oxiblosc_codecs::Dialect;
 
 /// Everything that decides the bytes of a chunk, apart from its data.
 #[derive(Clone, Debug)]
@@ -70,11 +70,11 @@ impl EncodeParams {
             reason = "one release writes the same streams in both"
         )
     )]
-    pub(super) fn release(&self, split: bool) -> Release {
+    pub(super) fn release(&self, split: bool) -> Dialect {
         match self.rules {
-            Rules::Blosc2 => Release::Blosc2,
+            Rules::Blosc2 => Dialect::Blosc2,
             #[cfg(feature = "blosc1")]
-            Rules::Blosc1 => Release::Blosc1 { split },
+            Rules::Blosc1 => Dialect::Blosc1 { split },
         }
     }
 

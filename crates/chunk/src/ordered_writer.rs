@@ -256,16 +256,16 @@ mod tests {
         Ok(())
     }
 
-    /// Delivers blocks of the given sizes in the given order into `room` bytes; `raw` tells which
-    /// are raw. Returns the result of `finish`, the offsets and the bytes.
+    /// Delivers blocks of the given sizes in the given order into `capacity` bytes; `raw` tells
+    /// which are raw. Returns the result of `finish`, the offsets and the bytes.
     fn deliver(
         sizes: &[usize],
         raw: [bool; 4],
         order: &[usize],
-        room: usize,
+        capacity: usize,
     ) -> (Result<Option<usize>>, Vec<u8>, Vec<u8>) {
         let data: Vec<_> = (1..=4u8).map(|value| [value; 10]).collect();
-        let (mut starts, mut rest) = (vec![0; 4 * sizes.len()], vec![0; room]);
+        let (mut starts, mut rest) = (vec![0; 4 * sizes.len()], vec![0; capacity]);
         let all = Mutex::new(OrderedWriter::new(&mut starts, &mut rest, 100));
         for &nblock in order {
             let size = sizes[nblock];

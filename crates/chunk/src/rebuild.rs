@@ -140,14 +140,14 @@ impl<'a> ChunkLayout<'a> {
     fn rebuild_sums(&self, bytes: &mut [u8]) {
         for nblock in 0..self.header.nblocks {
             if let Some(place) = self.block(bytes, nblock) {
-                let (front, behind) = bytes.split_at_mut(self.end);
+                let (prefix, behind) = bytes.split_at_mut(self.end);
                 let streams = &behind[place.start - self.end..place.end - self.end];
-                TableLayout::of(self.header).set_block(&mut front[self.table..], nblock, streams);
+                TableLayout::of(self.header).set_block(&mut prefix[self.table..], nblock, streams);
             }
         }
     }
 
-    fn front_matches(&self, bytes: &[u8]) -> bool {
+    fn prefix_matches(&self, bytes: &[u8]) -> bool {
         bytes[..self.end]
             .split_last_chunk()
             .is_some_and(|(before, sum)| crc32c(before).to_le_bytes() == *sum)
@@ -185,7 +185,7 @@ pub fn rebuild(header: &ChunkHeader, bytes: &[u8]) -> Result<Option<Rebuilt>> {
         if sums {
             parts.rebuild_sums(&mut attempt);
         }
-        if parts.front_matches(&attempt) {
+        if parts.prefix_matches(&attempt) {
             let (chunk, proven) = (attempt, true);
             return Ok(Some(Rebuilt { chunk, proven }));
         }
@@ -233,8 +233,8 @@ pub fn without_checksums(header: &ChunkHeader, bytes: &[u8]) -> Result<(Buffer, 
 }
 
 /// Whether the checksum of the front of a chunk with streams matches; the blocks are not looked at.
-pub fn front_matches(header: &ChunkHeader, chunk: &[u8]) -> bool {
-    ChunkLayout::with_sums(header, chunk).is_some_and(|parts| parts.front_matches(chunk))
+pub fn prefix_matches(header: &ChunkHeader, chunk: &[u8]) -> bool {
+    ChunkLayout::with_sums(header, chunk).is_some_and(|parts| parts.prefix_matches(chunk))
 }
 
 /// The blocks of a chunk that do not match their checksums. Empty for a chunk without checksums.
@@ -270,14 +270,14 @@ impl ChunkLayout<'_> {
         Ok(damaged)
     }
 
-    /// Tries to flip one bit of block `nblock`, which lies in `room`, so that its checksum matches;
-    /// with checksums of pages, one bit of each page.
-    fn correct_block(&self, bytes: &mut [u8], nblock: usize, room: Range<usize>) {
+    /// Tries to flip one bit of block `nblock`, which lies in `capacity`, so that its checksum
+    /// matches; with checksums of pages, one bit of each page.
+    fn correct_block(&self, bytes: &mut [u8], nblock: usize, capacity: Range<usize>) {
         let layout = TableLayout::of(self.header);
         let place = layout.place(nblock);
-        let (front, behind) = bytes.split_at_mut(self.end);
-        let sums = &front[self.table..][place];
-        let whole = &mut behind[room.start - self.end..room.end - self.end];
+        let (prefix, behind) = bytes.split_at_mut(self.end);
+        let sums = &prefix[self.table..][place];
+        let whole = &mut behind[capacity.start - self.end..capacity.end - self.end];
         if layout.has_pages() {
             let Some((size, data)) = whole.split_first_chunk_mut::<4>() else {
                 return;
@@ -290,7 +290,7 @@ impl ChunkLayout<'_> {
         }
         let sum = i32_at(sums, 0) as u32;
         if !one_bit::correct(whole, sum)
-            && let Some(streams) = self.streams(bytes, room.start, nblock)
+            && let Some(streams) = self.streams(bytes, capacity.start, nblock)
         {
             // The room has free bytes behind the streams, which the checksum does not cover.
             one_bit::correct(&mut bytes[streams], sum);

@@ -23,7 +23,7 @@ const FIRST_PIECE: usize = 1 << 20;
 
 /// Reads `len` bytes from the front of a chunk. Memory is allocated in proportion to what can
 /// really be read, not to what a header claims.
-pub fn read_front(source: &dyn BlockSource, len: usize) -> Result<TryVec<u8>> {
+pub fn read_prefix(source: &dyn BlockSource, len: usize) -> Result<TryVec<u8>> {
     let mut bytes = TryVec::new();
     while bytes.len() < len {
         let have = bytes.len();
@@ -86,7 +86,7 @@ impl<'a> LazyBlocks<'a> {
         if let Some(whole) = self.whole.get() {
             return Ok(whole);
         }
-        let whole = read_front(self.source, self.cbytes)?;
+        let whole = read_prefix(self.source, self.cbytes)?;
         Ok(self.whole.get_or_init(|| whole))
     }
 
@@ -146,12 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn a_front_that_is_not_there_costs_no_memory() {
+    fn a_prefix_that_is_not_there_costs_no_memory() {
         let bytes = (0..=255).collect::<Vec<u8>>().repeat(11_719);
-        assert!(read_front(&ChunkFile(&bytes), bytes.len()) == Ok(bytes.clone().into()));
-        assert_eq!(read_front(&ChunkFile(&bytes), 0), Ok(TryVec::new()));
+        assert!(read_prefix(&ChunkFile(&bytes), bytes.len()) == Ok(bytes.clone().into()));
+        assert_eq!(read_prefix(&ChunkFile(&bytes), 0), Ok(TryVec::new()));
         assert_eq!(
-            read_front(&ChunkFile(&bytes), i32::MAX as usize),
+            read_prefix(&ChunkFile(&bytes), i32::MAX as usize),
             Err(Error::FILE_READ)
         );
     }

@@ -68,11 +68,11 @@ impl<'a> Streams<'a> {
 
     /// Unshuffles the streams, byte streams of the items, into `dst`, which has the size of the
     /// block. Stored streams are read where they lie in the chunk; others are decoded by `decode`
-    /// into `room`, which has at least the same size. [`Self::can_join`] must be true.
+    /// into `capacity`, which has at least the same size. [`Self::can_join`] must be true.
     #[inline(always)]
     pub fn join<'r>(
         &mut self,
-        mut room: &'r mut [u8],
+        mut capacity: &'r mut [u8],
         dst: &mut [u8],
         mut decode: impl FnMut(Stream, PaddedDst) -> Result<()>,
     ) -> Result<()>
@@ -90,13 +90,13 @@ impl<'a> Streams<'a> {
                 stream => {
                     decode(
                         stream,
-                        PaddedDst::new(&mut *room, self.neblock).ok_or(Error::FAILURE)?,
+                        PaddedDst::new(&mut *capacity, self.neblock).ok_or(Error::FAILURE)?,
                     )?;
                     None
                 }
             };
-            let (out, rest) = room.split_at_mut(self.neblock);
-            room = rest;
+            let (out, rest) = capacity.split_at_mut(self.neblock);
+            capacity = rest;
             *source = stored.unwrap_or(out);
         }
         shuffle::join(&sources[..nstreams], dst);
@@ -112,8 +112,8 @@ impl<'a> Streams<'a> {
         mut decode: impl FnMut(Stream, PaddedDst) -> Result<()>,
     ) -> Result<()> {
         for _ in 0..self.count {
-            let room = PaddedDst::new(&mut *out, self.neblock).ok_or(Error::FAILURE)?;
-            decode(self.next()?, room)?;
+            let capacity = PaddedDst::new(&mut *out, self.neblock).ok_or(Error::FAILURE)?;
+            decode(self.next()?, capacity)?;
             out = &mut out[self.neblock..];
         }
         Ok(())
@@ -176,19 +176,19 @@ impl<'a> Streams<'a> {
 }
 
 impl Stream<'_> {
-    /// Writes the data of the stream into `room`, which has their size. `decompress` does so for a
-    /// compressed one, and gives the number of bytes.
+    /// Writes the data of the stream into `capacity`, which has their size. `decompress` does so
+    /// for a compressed one, and gives the number of bytes.
     #[inline(always)]
     pub fn decode(
         self,
-        room: PaddedDst,
+        capacity: PaddedDst,
         decompress: impl FnOnce(PaddedSrc, PaddedDst) -> Result<usize>,
     ) -> Result<()> {
-        let expected = room.size();
+        let expected = capacity.size();
         match self {
-            Self::Run(value) => room.exact().fill(value),
-            Self::Stored(data) => oxiblosc_filters::copy(data, room.exact()),
-            Self::Compressed(data) if decompress(data, room)? == expected => {}
+            Self::Run(value) => capacity.exact().fill(value),
+            Self::Stored(data) => oxiblosc_filters::copy(data, capacity.exact()),
+            Self::Compressed(data) if decompress(data, capacity)? == expected => {}
             Self::Compressed(_) => return Err(Error::DATA),
         }
         Ok(())

@@ -69,10 +69,10 @@ fn data(len: usize) -> Vec<u8> {
 fn compressed(
     params: &EncodeParams,
     source: ChunkInput,
-    room: usize,
+    capacity: usize,
     exec: &dyn Executor,
 ) -> Vec<u8> {
-    let mut dest = vec![0; room];
+    let mut dest = vec![0; capacity];
     let header = compress(params, source, &mut dest, &NoHooks, exec).unwrap();
     dest.truncate(header.map_or(0, |header| header.cbytes));
     if let Some(header) = header {
@@ -158,8 +158,8 @@ fn a_chunk_is_never_larger_than_the_stored_data() {
     let items = (0..50_000u32).map(|i| i.wrapping_mul(0x9e37_79b9).rotate_left(i % 32) ^ (i * i));
     let noise: Vec<u8> = items.flat_map(u32::to_le_bytes).collect();
     for params in variants() {
-        for room in [noise.len() + 32, noise.len() * 2] {
-            let chunk = compressed(&params, ChunkInput::Buffer(&noise), room, &Serial);
+        for capacity in [noise.len() + 32, noise.len() * 2] {
+            let chunk = compressed(&params, ChunkInput::Buffer(&noise), capacity, &Serial);
             assert!(
                 !chunk.is_empty() && chunk.len() <= noise.len() + 32,
                 "{params:?}"
@@ -358,8 +358,8 @@ fn there_are_no_empty_blocks_of_variable_length() {
             };
             for blocks in inputs {
                 let source = ChunkInput::Variable(blocks);
-                let made = compress(&params, source, &mut [0; 500], &NoHooks, &Serial);
-                assert_eq!(made, Err(Error::INVALID_PARAM), "{params:?} {blocks:?}");
+                let created = compress(&params, source, &mut [0; 500], &NoHooks, &Serial);
+                assert_eq!(created, Err(Error::INVALID_PARAM), "{params:?} {blocks:?}");
             }
         }
     }

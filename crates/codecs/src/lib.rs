@@ -18,6 +18,7 @@
 mod blosclz;
 mod copy;
 mod deflate;
+mod dialect;
 mod dict;
 mod hash_table;
 mod lz4;
@@ -25,7 +26,6 @@ mod names;
 pub mod ndlz;
 mod noise;
 mod padded;
-mod release;
 #[cfg(feature = "blosc1")]
 pub mod snappy;
 mod state;
@@ -39,10 +39,10 @@ mod zstd;
 #[cfg(test)]
 mod tests;
 
+pub use dialect::Dialect;
 pub use dict::{Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 pub use names::{Codec, has_codec, registered_code, registered_name};
 pub use padded::{PADDING, PaddedDst, PaddedSrc};
-pub use release::Release;
 pub use state::{Decoder, Encoder};
 pub use table::{
     CodecFunctions, OwnCodec, Parameter, REGISTERED_CODECS, RegisteredCodec, codec_id, own_codec,

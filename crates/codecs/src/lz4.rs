@@ -179,7 +179,7 @@ pub(super) fn decompress(src: PaddedSrc, dst: PaddedDst) -> Result<usize> {
 
 /// Decodes an LZ4 stream until at least its first `wanted` bytes are decoded. Returns the number of
 /// bytes written.
-pub(super) fn decompress_front(src: &[u8], dst: &mut [u8], wanted: usize) -> Result<usize> {
+pub(super) fn decompress_prefix(src: &[u8], dst: &mut [u8], wanted: usize) -> Result<usize> {
     let wanted = if wanted < dst.len() {
         wanted
     } else {

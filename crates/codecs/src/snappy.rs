@@ -247,11 +247,11 @@ fn put_literals(
     let len = to - from;
     if len <= 16
         && let Some(sixteen) = array_at::<16>(src, from)
-        && let Some(room) = array_at_mut::<17>(dst, out)
+        && let Some(capacity) = array_at_mut::<17>(dst, out)
     {
         // If there are no literals, the next element overwrites the tag.
-        room[0] = (len.wrapping_sub(1) << 2) as u8;
-        room[1..].copy_from_slice(sixteen);
+        capacity[0] = (len.wrapping_sub(1) << 2) as u8;
+        capacity[1..].copy_from_slice(sixteen);
         return Some(out + len + usize::from(len > 0));
     }
     put_long_literals(dst, out, &src[from..to])
@@ -270,10 +270,10 @@ fn put_long_literals(dst: &mut [u8], out: usize, literals: &[u8]) -> Option<usiz
         let extra = (usize::BITS - less_one.leading_zeros()).div_ceil(8) as usize;
         (MAX_TAG_LITERALS - 1 + extra, extra)
     };
-    let room = dst.get_mut(out..)?.get_mut(..1 + extra + literals.len())?;
-    room[0] = (head << 2) as u8;
-    room[1..1 + extra].copy_from_slice(&less_one.to_le_bytes()[..extra]);
-    room[1 + extra..].copy_from_slice(literals);
+    let capacity = dst.get_mut(out..)?.get_mut(..1 + extra + literals.len())?;
+    capacity[0] = (head << 2) as u8;
+    capacity[1..1 + extra].copy_from_slice(&less_one.to_le_bytes()[..extra]);
+    capacity[1 + extra..].copy_from_slice(literals);
     Some(out + 1 + extra + literals.len())
 }
 
@@ -301,11 +301,11 @@ fn put_copy(dst: &mut [u8], out: usize, distance: usize, len: usize) -> Option<u
     let word = (select_unpredictable(is_short, short, long) as u32).to_le_bytes();
     let end = out + 3 - usize::from(is_short);
     match array_at_mut(dst, out) {
-        Some(room) => *room = word,
+        Some(capacity) => *capacity = word,
         None => {
             cold_path();
-            let room = dst.get_mut(out..end)?;
-            room.copy_from_slice(&word[..room.len()]);
+            let capacity = dst.get_mut(out..end)?;
+            capacity.copy_from_slice(&word[..capacity.len()]);
         }
     }
     Some(end)

@@ -2,7 +2,7 @@
 //! allocated when it is first used.
 
 use super::{
-    Codec, Dict, PaddedDst, PaddedSrc, Release, blosclz, lz4, noise, noise::NoiseDetector, zlib,
+    Codec, Dialect, Dict, PaddedDst, PaddedSrc, blosclz, lz4, noise, noise::NoiseDetector, zlib,
     zstd,
 };
 use oxiblosc_base::{Error, Result};
@@ -22,7 +22,7 @@ pub struct Encoder {
     /// are short or longer than 128 KB.
     pub shuffled: bool,
     /// The library whose streams are written.
-    pub release: Release,
+    pub release: Dialect,
 }
 
 impl Encoder {
@@ -64,7 +64,7 @@ impl Encoder {
             return Ok(0);
         }
         #[cfg(feature = "blosc1")]
-        if let Release::Blosc1 { split } = self.release {
+        if let Dialect::Blosc1 { split } = self.release {
             match codec {
                 Codec::BloscLz => return self.blosclz.compress_as_blosc1(split, clevel, src, dst),
                 Codec::Lz4hc => return self.lz4hc.compress_as_blosc1(clevel, src, dst),
@@ -185,7 +185,7 @@ impl Decoder {
     ///
     /// # Errors
     /// As [`Decoder::decompress`].
-    pub fn decompress_front(
+    pub fn decompress_prefix(
         &mut self,
         codec: Codec,
         dict: Option<&Dict>,
@@ -201,7 +201,7 @@ impl Decoder {
                     && src.len() > dst.len() / 4
                     && dst.len() <= i32::MAX as usize =>
             {
-                lz4::decompress_front(src, dst, wanted)
+                lz4::decompress_prefix(src, dst, wanted)
             }
             _ => self.decompress(codec, dict, src, dst),
         }

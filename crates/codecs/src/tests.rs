@@ -130,8 +130,10 @@ fn every_stream_comes_back_and_fits_where_it_says() {
                     // With one byte less it does not fit, and nothing is written behind the
                     // destination.
                     let mut tight = vec![0x55; n - 1 + 64];
-                    let (room, guard) = tight.split_at_mut(n - 1);
-                    let less = encoder.compress(codec, clevel, None, &data, room).unwrap();
+                    let (capacity, guard) = tight.split_at_mut(n - 1);
+                    let less = encoder
+                        .compress(codec, clevel, None, &data, capacity)
+                        .unwrap();
                     assert!(less < n, "{codec:?} {clevel} {name}");
                     assert!(
                         guard.iter().all(|&b| b == 0x55),
@@ -160,9 +162,9 @@ fn bytes_do_not_depend_on_what_the_state_did_before() {
                 } else {
                     clevel
                 };
-                let room = roomy(data.len()) / (1 + numbers.below(3));
-                let mut fresh_out = vec![0; room];
-                let mut used_out = vec![1; room];
+                let capacity = roomy(data.len()) / (1 + numbers.below(3));
+                let mut fresh_out = vec![0; capacity];
+                let mut used_out = vec![1; capacity];
                 let a = Encoder::new()
                     .compress(codec, level, None, data, &mut fresh_out)
                     .unwrap();
@@ -307,15 +309,15 @@ fn damaged_streams_are_survived() {
                     }
                 }
             }
-            let room = if round % 3 == 0 {
+            let capacity = if round % 3 == 0 {
                 numbers.below(len + 1)
             } else {
                 *len
             };
-            let mut back = vec![0x33; room + 32];
-            let (dst, guard) = back.split_at_mut(room);
+            let mut back = vec![0x33; capacity + 32];
+            let (dst, guard) = back.split_at_mut(capacity);
             match decoder.decompress(codec, None, &bad, dst) {
-                Ok(n) => assert!(n <= room),
+                Ok(n) => assert!(n <= capacity),
                 Err(_) => failed += 1,
             }
             assert!(

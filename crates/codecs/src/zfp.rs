@@ -370,12 +370,12 @@ pub fn compress(
     }
     let dims = check(block, typesize)?;
     let cells = Cells::new(block, |_| SIDE, typesize, src.len())?;
-    let room = dst.len().min(src.len() - 1);
+    let capacity = dst.len().min(src.len() - 1);
     with_coefficients(dims, |coefficients| {
         let task = Compress {
             params: mode.params(meta, dims, typesize),
             src,
-            dst: &mut dst[..room],
+            dst: &mut dst[..capacity],
             coefficients,
         };
         run(task, &cells, typesize, dims)

@@ -112,8 +112,8 @@ mod tests {
             let bytes = &bytes[len % 64..][..len.min(bytes.len() - len % 64)];
             let expected = crc32c::crc32c(bytes);
             assert_eq!(crc32c(bytes), expected, "{len}");
-            let (front, behind) = bytes.split_at(len / 3);
-            assert_eq!(extended(crc32c(front), behind), expected, "{len}");
+            let (prefix, behind) = bytes.split_at(len / 3);
+            assert_eq!(extended(crc32c(prefix), behind), expected, "{len}");
             #[cfg(target_arch = "x86_64")]
             if vector_level().is_some() {
                 // SAFETY: `vector_level` checks the features.

@@ -13,7 +13,7 @@ pub fn run_of(data: &[u8]) -> Option<u8> {
     let value = *data.first()?;
     let is_run = match data.split_first_chunk::<FRONT>() {
         None => data.iter().all(|byte| *byte == value),
-        Some((front, _)) if *front != [value; FRONT] => false,
+        Some((prefix, _)) if *prefix != [value; FRONT] => false,
         // Each byte is compared with the one `FRONT` before it, by `memcmp`. For short data that
         // takes less time than a kernel needs to start.
         Some((_, rest)) if data.len() <= PIECE => *rest == data[..rest.len()],

@@ -13,7 +13,7 @@
 //! checksum of the index takes these bytes for zeros, so that it stays a checksum of the offsets.
 
 use oxiblosc_base::{Error, Result};
-use oxiblosc_chunk::checksum::{IN_HEADER, front_sum};
+use oxiblosc_chunk::checksum::{IN_HEADER, prefix_sum};
 use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::EXTENDED_HEADER_LENGTH;
 
@@ -47,16 +47,16 @@ impl Binding {
     }
 
     /// Adds a chunk with this place and checksum of its front; one without checksums adds nothing.
-    pub fn add(&mut self, place: u64, front: Option<u32>) {
-        if let Some(front) = front {
-            self.0 = self.0.wrapping_add(term(place, front));
+    pub fn add(&mut self, place: u64, prefix: Option<u32>) {
+        if let Some(prefix) = prefix {
+            self.0 = self.0.wrapping_add(term(place, prefix));
         }
     }
 
     /// Removes what [`Self::add`] has added.
-    pub fn remove(&mut self, place: u64, front: Option<u32>) {
-        if let Some(front) = front {
-            self.0 = self.0.wrapping_sub(term(place, front));
+    pub fn remove(&mut self, place: u64, prefix: Option<u32>) {
+        if let Some(prefix) = prefix {
+            self.0 = self.0.wrapping_sub(term(place, prefix));
         }
     }
 
@@ -77,8 +77,8 @@ impl Binding {
 ///
 /// # Errors
 /// [`Error::INVALID_HEADER`] if it is wrong; [`Error::MEMORY_ALLOC`].
-pub fn front_of(chunk: &EncodedChunk) -> Result<Option<u32>> {
-    front_sum(&chunk.header, |at, buf| {
+pub fn prefix_of(chunk: &EncodedChunk) -> Result<Option<u32>> {
+    prefix_sum(&chunk.header, |at, buf| {
         let bytes = chunk.bytes.get(at..at + buf.len());
         buf.copy_from_slice(bytes.ok_or(Error::INVALID_HEADER)?);
         Ok(())
@@ -87,8 +87,8 @@ pub fn front_of(chunk: &EncodedChunk) -> Result<Option<u32>> {
 
 /// Mixes place and checksum, with the finaliser of MurmurHash3 for 64 bits (Austin Appleby, public
 /// domain).
-fn term(place: u64, front: u32) -> u32 {
-    let mut mixed = place.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(front);
+fn term(place: u64, prefix: u32) -> u32 {
+    let mut mixed = place.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(prefix);
     mixed = (mixed ^ (mixed >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     mixed = (mixed ^ (mixed >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     (mixed >> 32) as u32
@@ -104,7 +104,7 @@ mod tests {
             let mut sum = Binding::EMPTY;
             chunks
                 .iter()
-                .for_each(|(place, front)| sum.add(*place, Some(*front)));
+                .for_each(|(place, prefix)| sum.add(*place, Some(*prefix)));
             sum
         };
         let all = sum(&[(0, 7), (1, 8), (500, 7)]);

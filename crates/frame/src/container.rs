@@ -84,19 +84,19 @@ impl Container<'_> {
             return sync();
         }
         let (at, byte) = UNCOMMITTED;
-        let (front, rest) = frame
+        let (prefix, rest) = frame
             .split_at_checked(MIN_LEN)
             .ok_or(Error::INVALID_HEADER)?;
-        let mut front = front.to_try_vec()?;
-        let magic = std::mem::replace(&mut front[at], byte);
-        file.write_at(pos, &front)?;
+        let mut prefix = prefix.to_try_vec()?;
+        let magic = std::mem::replace(&mut prefix[at], byte);
+        file.write_at(pos, &prefix)?;
         if leftovers::has_magic(rest) {
             // Otherwise the magics in it could be taken for frames. A search skips an uncommitted
             // frame, by the length in its front, if the file has this length.
             file.truncate(pos + frame.len() as u64)?;
             sync()?;
         }
-        file.write_at(pos + front.len() as u64, rest)?;
+        file.write_at(pos + prefix.len() as u64, rest)?;
         sync()?;
         file.write_at(pos + at as u64, &[magic])?;
         sync()

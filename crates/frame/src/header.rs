@@ -91,15 +91,15 @@ impl Extent {
     /// Reads the sizes from the first bytes of a frame, and checks them against each other.
     ///
     /// # Errors
-    /// [`Error::READ_BUFFER`] if `front` has fewer than [`MIN_LEN`] bytes;
+    /// [`Error::READ_BUFFER`] if `prefix` has fewer than [`MIN_LEN`] bytes;
     /// [`Error::INVALID_HEADER`].
-    pub fn parse(front: &[u8]) -> Result<Self> {
-        if front.len() < MIN_LEN {
+    pub fn parse(prefix: &[u8]) -> Result<Self> {
+        if prefix.len() < MIN_LEN {
             return Err(Error::READ_BUFFER);
         }
-        let header_len = i32::from_be_bytes(fields::HEADER_LEN.get(front));
-        let frame_len = i64::from_be_bytes(fields::FRAME_LEN.get(front));
-        let cbytes = i64::from_be_bytes(fields::CBYTES.get(front));
+        let header_len = i32::from_be_bytes(fields::HEADER_LEN.get(prefix));
+        let frame_len = i64::from_be_bytes(fields::FRAME_LEN.get(prefix));
+        let cbytes = i64::from_be_bytes(fields::CBYTES.get(prefix));
         let header_len = u32::try_from(header_len).map_err(|_| Error::INVALID_HEADER)?;
         let extent = Self {
             header_len,
@@ -115,17 +115,17 @@ impl Extent {
 
 impl Header {
     /// Whether bytes begin like a frame.
-    pub fn has_magic(front: &[u8]) -> bool {
-        Self::begins_with(front, MAGIC)
+    pub fn has_magic(prefix: &[u8]) -> bool {
+        Self::begins_with(prefix, MAGIC)
     }
 
     /// Whether bytes begin like a frame whose append to others was not committed.
-    pub fn is_uncommitted(front: &[u8]) -> bool {
-        Self::begins_with(front, UNCOMMITTED_MAGIC)
+    pub fn is_uncommitted(prefix: &[u8]) -> bool {
+        Self::begins_with(prefix, UNCOMMITTED_MAGIC)
     }
 
-    fn begins_with(front: &[u8], magic: &[u8; 8]) -> bool {
-        front.get(MAGIC_POS..MAGIC_POS + magic.len()) == Some(magic)
+    fn begins_with(prefix: &[u8], magic: &[u8; 8]) -> bool {
+        prefix.get(MAGIC_POS..MAGIC_POS + magic.len()) == Some(magic)
     }
 
     /// Parses a header. `bytes` may be longer than the header.

@@ -125,11 +125,11 @@ impl Record {
         }
         // The front is checked before memory is allocated for the whole record.
         let pos = size - len;
-        let front = read(file, pos, FRONT)?;
-        let Some(front) = Self::decode_front(&mut Parser(&front), len as usize) else {
+        let prefix = read(file, pos, FRONT)?;
+        let Some(prefix) = Self::decode_prefix(&mut Parser(&prefix), len as usize) else {
             return Ok(None);
         };
-        if base.is_some_and(|base| front.base != base) || front.pos() != Some(pos) {
+        if base.is_some_and(|base| prefix.base != base) || prefix.pos() != Some(pos) {
             return Ok(None);
         }
         let Some(record) = Self::decode(&read(file, pos, len as usize)?)? else {
@@ -178,15 +178,15 @@ impl Record {
     /// looks like a record is a part of that frame, as this library does not change a frame that
     /// has another one behind it.
     fn is_in_a_frame(&self, file: &dyn Storage, size: u64) -> Result<bool> {
-        let mut front = [0; super::header::MIN_LEN];
+        let mut prefix = [0; super::header::MIN_LEN];
         let pos = self.base + self.old_len;
-        if self.new_len < self.old_len + front.len() as u64 {
+        if self.new_len < self.old_len + prefix.len() as u64 {
             return Ok(false);
         }
-        file.read_at(pos, &mut front)?;
+        file.read_at(pos, &mut prefix)?;
         let fits = |extent: Extent| extent.frame_len <= size - pos;
-        let begins = Header::has_magic(&front) || Header::is_uncommitted(&front);
-        Ok(begins && Extent::parse(&front).is_ok_and(fits))
+        let begins = Header::has_magic(&prefix) || Header::is_uncommitted(&prefix);
+        Ok(begins && Extent::parse(&prefix).is_ok_and(fits))
     }
 }
 

@@ -188,18 +188,18 @@ pub fn has_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
         let mut from = 0;
         while let Some(stem) = stem_from(&bytes, from) {
             from = stem.end;
-            let Some(front) = stem.start.checked_sub(MAGIC_POS) else {
+            let Some(prefix) = stem.start.checked_sub(MAGIC_POS) else {
                 continue;
             };
-            if Header::has_magic(&bytes[front..]) {
+            if Header::has_magic(&bytes[prefix..]) {
                 return Ok(true);
             }
-            let pos = at + front as u64;
-            if let Some(len) = uncommitted(&bytes[front..], size - pos) {
+            let pos = at + prefix as u64;
+            if let Some(len) = uncommitted(&bytes[prefix..], size - pos) {
                 next = next.max(pos + len);
                 // The search goes on behind that frame in the same piece, so that no bytes are read
                 // twice.
-                let end = front as u64 + len;
+                let end = prefix as u64 + len;
                 if end >= bytes.len() as u64 {
                     break;
                 }
@@ -216,11 +216,11 @@ pub fn has_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
 
 /// The length of the uncommitted frame that begins with these bytes, if one does. The file has
 /// `size` bytes from there on.
-fn uncommitted(front: &[u8], size: u64) -> Option<u64> {
-    if !Header::is_uncommitted(front) {
+fn uncommitted(prefix: &[u8], size: u64) -> Option<u64> {
+    if !Header::is_uncommitted(prefix) {
         return None;
     }
-    let extent = Extent::parse(front).ok()?;
+    let extent = Extent::parse(prefix).ok()?;
     (extent.frame_len <= size).then_some(extent.frame_len)
 }
 

@@ -6,7 +6,7 @@
 mod changes;
 mod parse;
 
-use super::binding::{Binding, front_of};
+use super::binding::{Binding, prefix_of};
 use super::change::Change;
 use super::fingerprint::{self, ChecksumScope};
 use super::header::{Header, set_extent};
@@ -142,7 +142,7 @@ impl Memory {
         for place in self.offsets.places() {
             let chunk = usize::try_from(place).ok().and_then(|at| data.get(at..));
             let chunk = EncodedChunk::parse(chunk.ok_or(Error::INVALID_HEADER)?)?;
-            bound.add(place, front_of(&chunk)?);
+            bound.add(place, prefix_of(&chunk)?);
         }
         Ok(bound)
     }
@@ -345,7 +345,7 @@ impl Memory {
     fn open_end(&mut self) -> Result<&mut Buffer> {
         self.note_bound();
         let end = self.header_len + self.data_len;
-        let buffer = self.bytes.front_to_mut(end)?;
+        let buffer = self.bytes.prefix_to_mut(end)?;
         self.whole = false;
         buffer.resize(end)?;
         Ok(buffer)
@@ -431,8 +431,8 @@ impl Memory {
                 buffer.extend(&self.trailer)?;
                 let len = buffer.len();
                 set_extent(buffer, len as u64, data_len);
-                let (front, trailer) = buffer.split_at_mut(len - self.trailer.len());
-                let header = &mut front[..self.header_len];
+                let (prefix, trailer) = buffer.split_at_mut(len - self.trailer.len());
+                let header = &mut prefix[..self.header_len];
                 let any = self.checksums.is_any();
                 let index_crc = any.then(|| fingerprint::of_index(&index));
                 fingerprint::write(self.checksums, index_crc, None, header, trailer);

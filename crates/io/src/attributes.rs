@@ -21,14 +21,16 @@ const USER: &[u8] = b"user.";
 /// # Errors
 /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
 pub fn copy(old: &File, new: &File) -> Result<()> {
-    let names = read(|room| attributes::names(old, room))?;
+    let names = read(|capacity| attributes::names(old, capacity))?;
     let AttributeValue::Bytes(names) = names else {
         return Ok(());
     };
     let names = names.split_inclusive(|byte| *byte == 0);
     let names = names.filter_map(|name| CStr::from_bytes_with_nul(name).ok());
     for name in names.filter(|name| name.to_bytes().starts_with(USER)) {
-        if let AttributeValue::Bytes(value) = read(|room| attributes::value(old, name, room))? {
+        if let AttributeValue::Bytes(value) =
+            read(|capacity| attributes::value(old, name, capacity))?
+        {
             let _ = attributes::set(new, name, &value);
         }
     }
@@ -40,11 +42,13 @@ pub fn copy(old: &File, new: &File) -> Result<()> {
 /// # Errors
 /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
 pub fn acl(file: &File) -> Result<Option<TryVec<u8>>> {
-    Ok(match read(|room| attributes::value(file, ACL, room))? {
-        AttributeValue::Bytes(acl) => Some(acl),
-        AttributeValue::Absent => None,
-        AttributeValue::Unreadable => Some(TryVec::new()),
-    })
+    Ok(
+        match read(|capacity| attributes::value(file, ACL, capacity))? {
+            AttributeValue::Bytes(acl) => Some(acl),
+            AttributeValue::Absent => None,
+            AttributeValue::Unreadable => Some(TryVec::new()),
+        },
+    )
 }
 
 /// The result of reading an attribute.
@@ -132,11 +136,12 @@ mod tests {
     /// All attributes that a file has.
     fn all(name: &CStr) -> BTreeMap<CString, Vec<u8>> {
         let file = open(name);
-        let Ok(AttributeValue::Bytes(names)) = read(|room| attributes::names(&file, room)) else {
+        let Ok(AttributeValue::Bytes(names)) = read(|capacity| attributes::names(&file, capacity))
+        else {
             panic!("no names");
         };
         let names = names.split_inclusive(|byte| *byte == 0);
-        let value = |name: &CStr| match read(|room| attributes::value(&file, name, room)) {
+        let value = |name: &CStr| match read(|capacity| attributes::value(&file, name, capacity)) {
             Ok(AttributeValue::Bytes(value)) => value.to_vec(),
             _ => panic!("no value"),
         };

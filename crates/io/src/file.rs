@@ -110,10 +110,10 @@ impl Storage for PlainFile {
     }
 
     fn append_to(&self, buf: &mut Buffer, pos: u64, len: usize) -> Result<()> {
-        let room = buf.spare_capacity_mut(len)?;
+        let capacity = buf.spare_capacity_mut(len)?;
         let mut done = 0;
         while done < len {
-            let left = &mut room[done..];
+            let left = &mut capacity[done..];
             let at = pos.saturating_add(done as u64);
             match files::read_new_at(&self.file, left, at) {
                 Ok(0) => return Err(Error::FILE_READ),

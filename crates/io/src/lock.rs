@@ -143,12 +143,17 @@ impl LockFile {
     /// such file, and neither this user nor anybody else may make it, as the file system or the
     /// directory can only be read: then nobody locks by it.
     fn open_to_share(path: &CStr) -> Result<Option<Self>> {
-        let made = files::open(path, OpenFlags::OPEN_OR_CREATE, NewFileAccess::All);
-        let refused = made.as_ref().err().map(io::Error::kind);
+        let created = files::open(path, OpenFlags::OPEN_OR_CREATE, NewFileAccess::All);
+        let refused = created.as_ref().err().map(io::Error::kind);
         let nobody_may = match refused {
             Some(ErrorKind::ReadOnlyFilesystem) => true,
             Some(ErrorKind::PermissionDenied) => !is_writable_folder_of(path)?,
-            _ => return made.map_err(|_| Error::LOCK).and_then(Self::of).map(Some),
+            _ => {
+                return created
+                    .map_err(|_| Error::LOCK)
+                    .and_then(Self::of)
+                    .map(Some);
+            }
         };
         match files::open(path, OpenFlags::EXISTING, NewFileAccess::All) {
             Ok(file) => Self::of(file).map(Some),
@@ -407,7 +412,7 @@ impl SidecarLock {
                     // If none can be created, the frame's directory is gone, so nothing else can
                     // use the lock either.
                     match LockFile::open(&self.path) {
-                        Ok(made) => self.file = Some(made),
+                        Ok(created) => self.file = Some(created),
                         Err(_) => return Ok(Some(lock)),
                     }
                 }

@@ -144,18 +144,22 @@ impl Drop for MappedFile {
 }
 
 impl Map {
-    /// Opens and maps the file at `name`. If the map may grow, address space for `room` bytes is
-    /// reserved. `Error::FILE_OPEN` if the file cannot be opened, `Error::MEMORY_ALLOC` if there is
-    /// not enough address space.
-    pub fn open(name: &CStr, access: OpenMode, room: usize) -> Result<Self> {
+    /// Opens and maps the file at `name`. If the map may grow, address space for `capacity` bytes
+    /// is reserved. `Error::FILE_OPEN` if the file cannot be opened, `Error::MEMORY_ALLOC` if there
+    /// is not enough address space.
+    pub fn open(name: &CStr, access: OpenMode, capacity: usize) -> Result<Self> {
         let file = access
             .open(name)
             .or_error(Error::FILE_OPEN)
             .doing(Doing::OpenFile)?;
         let (identity, size) = files::version(&file).or_error(Error::FILE_READ)?;
         let size = usize::try_from(size.unwrap_or(0)).map_err(|_| Error::MEMORY_ALLOC)?;
-        let room = if access == OpenMode::Read { 0 } else { room };
-        let mapped = size.max(room).max(1);
+        let capacity = if access == OpenMode::Read {
+            0
+        } else {
+            capacity
+        };
+        let mapped = size.max(capacity).max(1);
         let region = if access == OpenMode::Copy {
             Region::copy(&file, mapped, size)?
         } else {

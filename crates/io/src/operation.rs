@@ -166,7 +166,7 @@ pub enum Nesting {
 /// As for [`lock_level`].
 #[inline]
 pub fn nesting(id: usize) -> Result<Nesting> {
-    let standing = CURRENT.with(|operations| {
+    let nesting = CURRENT.with(|operations| {
         if operations.len.get() == 0 {
             return Ok(Nesting::Idle);
         }
@@ -178,7 +178,7 @@ pub fn nesting(id: usize) -> Result<Nesting> {
             (level, _) => Ok(Nesting::Within(level)),
         }
     });
-    standing.unwrap_or(Ok(Nesting::Idle))
+    nesting.unwrap_or(Ok(Nesting::Idle))
 }
 
 /// How long this thread may wait for a lock: without a limit (none), unless an operation of this

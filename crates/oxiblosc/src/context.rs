@@ -260,8 +260,8 @@ pub fn decompress_items(
         return Err(Error::INVALID_PARAM);
     }
     let number = |number: usize| i32::try_from(number).map_err(|_| Error::INVALID_PARAM);
-    let room = i32::try_from(dest.len()).unwrap_or(i32::MAX);
-    let range = ItemRange::new(&header, number(start)?, number(nitems)?, room)?;
+    let capacity = i32::try_from(dest.len()).unwrap_or(i32::MAX);
+    let range = ItemRange::new(&header, number(start)?, number(nitems)?, capacity)?;
     if range.len == 0 {
         return Ok(0);
     }
@@ -272,7 +272,7 @@ pub fn decompress_items(
 }
 
 impl DecodeContext for Decompressor {
-    fn hooks<'h>(&'h self, _front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+    fn hooks<'h>(&'h self, _prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
         Ok(boxed(*lock(&self.schunk_info))?)
     }
 

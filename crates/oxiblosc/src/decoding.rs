@@ -17,20 +17,20 @@ use oxiblosc_chunk::workers::Workers;
 ///
 /// The provided methods decompress the chunks of a super-chunk.
 pub trait DecodeContext: Sync {
-    /// The program's functions, for the chunk whose first bytes are `front`, at least all of its
+    /// The program's functions, for the chunk whose first bytes are `prefix`, at least all of its
     /// header.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
-    fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
+    fn hooks<'h>(&'h self, prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
 
     /// Records the next chunk and its destination in the context, where functions of the program
-    /// look for them. `dest` is the front of a buffer of `room` bytes; it is none if each block has
-    /// a buffer of its own.
+    /// look for them. `dest` is the front of a buffer of `capacity` bytes; it is none if each block
+    /// has a buffer of its own.
     fn describe(
         &self,
         _header: &ChunkHeader,
-        _front: &[u8],
+        _prefix: &[u8],
         _dest: Option<&mut [u8]>,
         _room: usize,
     ) {
@@ -88,25 +88,25 @@ pub trait DecodeContext: Sync {
     /// [`Error::WRITE_BUFFER`] if the data do not fit into `dest`; those of a damaged chunk, and of
     /// the program's functions.
     fn decompress(&self, header: &ChunkHeader, chunk: &[u8], dest: &mut [u8]) -> Result<usize> {
-        let room = dest.len();
+        let capacity = dest.len();
         let data = dest.get_mut(..header.nbytes).ok_or(Error::WRITE_BUFFER)?;
         let chunk = match is_lazy(header) {
             true => chunk,
             false => chunk.get(..header.cbytes).ok_or(Error::INVALID_HEADER)?,
         };
-        decompress(self, header, chunk, data, room)
+        decompress(self, header, chunk, data, capacity)
     }
 
-    /// As [`Self::decompress`], for a chunk that may be in a file. `front` has its first bytes, at
+    /// As [`Self::decompress`], for a chunk that may be in a file. `prefix` has its first bytes, at
     /// least all of its header.
     ///
     /// # Errors
     /// As for [`Self::decompress`], and those of input.
-    fn decompress_chunk(&self, chunk: &Chunk, front: &[u8], dest: &mut [u8]) -> Result<usize> {
-        let (header, room) = (chunk.header(), dest.len());
-        self.describe(header, front, Some(dest), room);
+    fn decompress_chunk(&self, chunk: &Chunk, prefix: &[u8], dest: &mut [u8]) -> Result<usize> {
+        let (header, capacity) = (chunk.header(), dest.len());
+        self.describe(header, prefix, Some(dest), capacity);
         let mask = self.mask(header.nblocks)?;
-        let hooks = self.hooks(front)?;
+        let hooks = self.hooks(prefix)?;
         decode::decompress(chunk, dest, mask.as_deref(), &*hooks, self.workers())
     }
 
@@ -117,13 +117,13 @@ pub trait DecodeContext: Sync {
     fn decompress_items(
         &self,
         chunk: &Chunk,
-        front: &[u8],
+        prefix: &[u8],
         range: ItemRange,
         dest: &mut [u8],
     ) -> Result<()> {
-        let room = dest.len();
-        self.describe(chunk.header(), front, Some(dest), room);
-        getitem::getitem(chunk, range, dest, &*self.hooks(front)?)
+        let capacity = dest.len();
+        self.describe(chunk.header(), prefix, Some(dest), capacity);
+        getitem::getitem(chunk, range, dest, &*self.hooks(prefix)?)
     }
 
     /// Decompresses a block of such a chunk.
@@ -133,19 +133,20 @@ pub trait DecodeContext: Sync {
     fn decompress_block(
         &self,
         chunk: &Chunk,
-        front: &[u8],
+        prefix: &[u8],
         nblock: usize,
         dest: &mut [u8],
     ) -> Result<()> {
         let header = chunk.header();
-        self.describe(header, front, None, header.nbytes);
+        self.describe(header, prefix, None, header.nbytes);
         self.mask(header.nblocks)?;
-        decode::decompress_block(chunk, nblock, dest, &*self.hooks(front)?)
+        decode::decompress_block(chunk, nblock, dest, &*self.hooks(prefix)?)
     }
 }
 
 /// Decompresses the chunk `src`, which has this header and may be lazy. `data` has the size of its
-/// data, and is the front of a destination of `room` bytes. Gives the size of the data in bytes.
+/// data, and is the front of a destination of `capacity` bytes. Gives the size of the data in
+/// bytes.
 ///
 /// # Errors
 /// Those of a damaged chunk, of input, and of the program's functions.
@@ -154,14 +155,14 @@ pub fn decompress(
     header: &ChunkHeader,
     src: &[u8],
     data: &mut [u8],
-    room: usize,
+    capacity: usize,
 ) -> Result<usize> {
     let everything = !ctx.has_postfilter() && !ctx.has_mask();
     if everything && fast_path::decompress(header, src, data).is_some() {
         ctx.describe_typesize(header);
         return Ok(header.nbytes);
     }
-    decompress_any(ctx, header, src, data, room)
+    decompress_any(ctx, header, src, data, capacity)
 }
 
 /// [`decompress`] for any chunk. It is not inlined: the fast path would have to save the registers
@@ -172,7 +173,7 @@ fn decompress_any(
     header: &ChunkHeader,
     src: &[u8],
     data: &mut [u8],
-    room: usize,
+    capacity: usize,
 ) -> Result<usize> {
     let (mut source, mut chunk) = (None, None);
     let chunk = lazy::parse(
@@ -181,7 +182,7 @@ fn decompress_any(
         &mut source,
         &mut chunk,
     )?;
-    ctx.describe(header, src, Some(data), room);
+    ctx.describe(header, src, Some(data), capacity);
     let mask = ctx.mask(header.nblocks)?;
     let hooks = ctx.hooks(src)?;
     decode::decompress(chunk, data, mask.as_deref(), &*hooks, ctx.workers())
@@ -190,7 +191,7 @@ fn decompress_any(
 
 /// Decompresses a range of items of the chunk `src`, which may be lazy. `dest` is called with the
 /// bytes that will be read and the size of the range; it gives a buffer of that size, the front of
-/// a destination of `room` bytes. Gives the size of the range in bytes.
+/// a destination of `capacity` bytes. Gives the size of the range in bytes.
 ///
 /// # Errors
 /// [`Error::INVALID_PARAM`] for a chunk of variable-length blocks; those of `dest`; those of a
@@ -200,7 +201,7 @@ pub fn decompress_items<'d>(
     (header, src): (&ChunkHeader, &[u8]),
     range: impl FnOnce(&ChunkHeader) -> Result<ItemRange>,
     dest: impl FnOnce(&[u8], usize) -> Result<&'d mut [u8]>,
-    room: usize,
+    capacity: usize,
 ) -> Result<usize> {
     if header.has_vlblocks() {
         return Err(Error::INVALID_PARAM);
@@ -223,7 +224,7 @@ pub fn decompress_items<'d>(
         &mut chunk,
     )?;
     let dest = dest(src, range.len)?;
-    ctx.describe(header, src, Some(dest), room);
+    ctx.describe(header, src, Some(dest), capacity);
     getitem::getitem(chunk, range, dest, &*ctx.hooks(src)?)?;
     Ok(range.len)
 }

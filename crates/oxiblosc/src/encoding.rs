@@ -42,7 +42,7 @@ pub trait EncodeContext: Sync {
 
     /// Records the data and the destination of the next chunk in the context, where functions of
     /// the program look for them: `nbytes` bytes of data, which are in `source` if they are in a
-    /// buffer, and a destination of `room` bytes.
+    /// buffer, and a destination of `capacity` bytes.
     ///
     /// # Errors
     /// Those of invalid parameters.
@@ -128,12 +128,12 @@ pub trait EncodeContext: Sync {
         dest: &mut [u8],
         checksums: bool,
     ) -> Result<Option<ChunkHeader>> {
-        let room = dest.len();
+        let capacity = dest.len();
         let format = match checksums {
             true => Format::WithChecksums,
             false => Format::Blosc2,
         };
-        compress(self, source, Ok(dest), room, format)
+        compress(self, source, Ok(dest), capacity, format)
     }
 
     /// The checked parameters for a chunk of `nbytes` bytes of data. `in_buffer` says whether the
@@ -146,11 +146,11 @@ pub trait EncodeContext: Sync {
         if self.sees_chunks() {
             return Ok(None);
         }
-        let room = nbytes + MAX_OVERHEAD;
+        let capacity = nbytes + MAX_OVERHEAD;
         // `prepare` asks only whether there is a buffer; nothing reads it.
         let source = in_buffer.then_some(&[][..]);
         let mut request = request_for(self, nbytes)?;
-        prepare(self, &mut request, source, None, room)?;
+        prepare(self, &mut request, source, None, capacity)?;
         Ok(Some(encode_params(self, &request, Format::Blosc2)))
     }
 
@@ -182,13 +182,13 @@ fn prepare(
     request: &mut EncodeRequest,
     source: Option<&[u8]>,
     dest: Option<&mut [u8]>,
-    room: usize,
+    capacity: usize,
 ) -> Result<()> {
     let nbytes = request.nbytes;
     if request.typesize <= 0 {
         return Err(Error::INVALID_PARAM);
     }
-    ctx.describe(source, nbytes, dest, room)?;
+    ctx.describe(source, nbytes, dest, capacity)?;
     let tuned = ctx.tune()?;
     if tuned {
         *request = ctx.request(nbytes);
@@ -198,7 +198,7 @@ fn prepare(
         request.blocksize = request.tuned_blocksize();
         ctx.set_tuned_blocksize(request.blocksize);
     }
-    request.check(room, source.is_some())?;
+    request.check(capacity, source.is_some())?;
     ctx.set_checked(request);
     Ok(())
 }
@@ -217,8 +217,8 @@ fn encode_params(
     params
 }
 
-/// Compresses data into the front of `dest`, which has `room` bytes. Gives the header of the chunk,
-/// or none if it does not fit.
+/// Compresses data into the front of `dest`, which has `capacity` bytes. Gives the header of the
+/// chunk, or none if it does not fit.
 ///
 /// # Errors
 /// Those of invalid parameters, of the program's functions, and the error in `dest`, which is given
@@ -227,7 +227,7 @@ pub fn compress(
     ctx: &(impl EncodeContext + ?Sized),
     source: ChunkInput,
     mut dest: Result<&mut [u8]>,
-    room: usize,
+    capacity: usize,
     format: Format,
 ) -> Result<Option<ChunkHeader>> {
     let buffer = match source {
@@ -236,7 +236,7 @@ pub fn compress(
     };
     let place = dest.as_deref_mut().ok();
     let mut request = request_for(ctx, source.nbytes()).doing(Doing::CheckParameters)?;
-    prepare(ctx, &mut request, buffer, place, room).doing(Doing::CheckParameters)?;
+    prepare(ctx, &mut request, buffer, place, capacity).doing(Doing::CheckParameters)?;
     let started = ctx.is_timed().then(Instant::now);
     let params = encode_params(ctx, &request, format);
     let hooks = ctx.hooks(buffer)?;
@@ -257,7 +257,7 @@ pub fn compress_vlblocks<'b, 'd>(
     ctx: &(impl EncodeContext + ?Sized),
     blocks: impl Iterator<Item = Result<&'b [u8]>>,
     dest: impl FnOnce() -> Result<&'d mut [u8]>,
-    room: usize,
+    capacity: usize,
 ) -> Result<Option<ChunkHeader>> {
     let (mut all, mut total, mut largest) = (TryVec::new(), 0, 0);
     all.reserve_exact(blocks.size_hint().0)?;
@@ -273,7 +273,7 @@ pub fn compress_vlblocks<'b, 'd>(
     let blocksize = ctx.request(0).blocksize;
     ctx.set_tuned_blocksize(largest as i32);
     let source = ChunkInput::Variable(&all);
-    let compressed = compress(ctx, source, dest(), room, Format::Blosc2);
+    let compressed = compress(ctx, source, dest(), capacity, Format::Blosc2);
     ctx.set_tuned_blocksize(blocksize);
     compressed
 }
@@ -284,8 +284,8 @@ pub fn compress_vlblocks<'b, 'd>(
 /// # Errors
 /// [`Error::DATA`] if the destination is too small or `nbytes` is no multiple of `typesize`;
 /// [`Error::INVALID_PARAM`] if the typesize is not positive or `nbytes` is negative.
-pub fn check_special(typesize: i32, nbytes: i32, value: usize, room: usize) -> Result<()> {
-    if room < EXTENDED_HEADER_LENGTH + value {
+pub fn check_special(typesize: i32, nbytes: i32, value: usize, capacity: usize) -> Result<()> {
+    if capacity < EXTENDED_HEADER_LENGTH + value {
         return Err(Error::DATA);
     }
     if typesize <= 0 || nbytes < 0 {
@@ -308,10 +308,10 @@ pub fn make_special(
     (kind, value): (Special, &[u8]),
     nbytes: usize,
     mut dest: Result<&mut [u8]>,
-    room: usize,
+    capacity: usize,
 ) -> Result<usize> {
     let mut request = request_for(ctx, nbytes)?;
-    prepare(ctx, &mut request, None, dest.as_deref_mut().ok(), room)?;
+    prepare(ctx, &mut request, None, dest.as_deref_mut().ok(), capacity)?;
     let chunk = SpecialChunk {
         special: kind,
         nbytes,
@@ -334,10 +334,16 @@ pub fn special_chunk(
     (kind, value): (Special, &[u8]),
     nbytes: i32,
 ) -> Result<TryVec<u8>> {
-    let room = EXTENDED_HEADER_LENGTH + value.len();
-    check_special(typesize, nbytes, value.len(), room)?;
-    let mut chunk = TryVec::filled(0, room)?;
-    make_special(ctx, (kind, value), nbytes as usize, Ok(&mut chunk), room)?;
+    let capacity = EXTENDED_HEADER_LENGTH + value.len();
+    check_special(typesize, nbytes, value.len(), capacity)?;
+    let mut chunk = TryVec::filled(0, capacity)?;
+    make_special(
+        ctx,
+        (kind, value),
+        nbytes as usize,
+        Ok(&mut chunk),
+        capacity,
+    )?;
     Ok(chunk)
 }
 
@@ -354,7 +360,7 @@ mod tests {
         params: CParams,
         /// The size that the tuner chooses; none without a tuner.
         blocksize: Option<i32>,
-        told: Mutex<Vec<String>>,
+        reported: Mutex<Vec<String>>,
     }
 
     impl Tuned {
@@ -362,12 +368,15 @@ mod tests {
             Self {
                 params: CParams::default(),
                 blocksize,
-                told: Mutex::default(),
+                reported: Mutex::default(),
             }
         }
 
         fn tell(&self, what: String) {
-            self.told.lock().expect("no test panics in it").push(what);
+            self.reported
+                .lock()
+                .expect("no test panics in it")
+                .push(what);
         }
     }
 
@@ -392,10 +401,10 @@ mod tests {
             source: Option<&[u8]>,
             nbytes: i32,
             dest: Option<&mut [u8]>,
-            room: usize,
+            capacity: usize,
         ) -> Result<()> {
             let (source, dest) = (source.is_some(), dest.is_some());
-            self.tell(format!("{nbytes} {source} to {room} {dest}"));
+            self.tell(format!("{nbytes} {source} to {capacity} {dest}"));
             Ok(())
         }
 
@@ -423,8 +432,8 @@ mod tests {
         }
     }
 
-    fn told(ctx: &Tuned) -> Vec<String> {
-        std::mem::take(&mut *ctx.told.lock().expect("no test panics in it"))
+    fn reported(ctx: &Tuned) -> Vec<String> {
+        std::mem::take(&mut *ctx.reported.lock().expect("no test panics in it"))
     }
 
     #[test]
@@ -441,7 +450,7 @@ mod tests {
                 all.push("blocks of 4000".into());
             }
             all.push(format!("true {}", own.is_some()));
-            assert_eq!(told(&ctx), all);
+            assert_eq!(reported(&ctx), all);
         }
     }
 
@@ -474,7 +483,10 @@ mod tests {
         let header = compress_vlblocks(&ctx, blocks.into_iter().map(Ok), || Ok(&mut dest), 300);
         let header = header.expect("compresses").expect("a chunk");
         assert_eq!((header.nblocks, header.nbytes), (3, 14));
-        assert_eq!(told(&ctx).first().map(|told| &**told), Some("blocks of 6"));
+        assert_eq!(
+            reported(&ctx).first().map(|reported| &**reported),
+            Some("blocks of 6")
+        );
         let broken = [Ok(blocks[0]), Err(Error::NULL_POINTER)];
         let nowhere = || Err(Error::FAILURE);
         let failed = compress_vlblocks(&ctx, broken.into_iter(), nowhere, 300);
@@ -482,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn special_chunks_are_whole_items_in_enough_room() {
+    fn special_chunks_are_whole_items_in_enough_capacity() {
         assert_eq!(check_special(4, 400, 4, 36), Ok(()));
         assert_eq!(check_special(4, 400, 4, 35), Err(Error::DATA));
         assert_eq!(check_special(4, 402, 0, 36), Err(Error::DATA));

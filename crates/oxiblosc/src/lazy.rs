@@ -42,7 +42,7 @@ pub fn size(header: &ChunkHeader) -> usize {
 /// How many of the `size` bytes of a buffer have to be read to parse the header of the chunk in it.
 /// `basic` are its first [`MIN_HEADER_LENGTH`] bytes.
 #[inline]
-pub fn front_len(basic: &[u8], size: usize) -> usize {
+pub fn prefix_len(basic: &[u8], size: usize) -> usize {
     let cbytes = usize::try_from(i32_at(basic, offset::CBYTES)).unwrap_or(0);
     size.min(cbytes.clamp(MIN_HEADER_LENGTH, EXTENDED_HEADER_LENGTH))
 }
@@ -118,8 +118,8 @@ fn parse_lazy<'a>(
     }
     *kept = find(trailer(header, src)?)?;
     let source = kept.as_deref().ok_or(Error::INVALID_PARAM)?;
-    let front = src.get(..Chunk::front_len(header));
-    Chunk::lazy_copy(header, front.ok_or(Error::READ_BUFFER)?, source)
+    let prefix = src.get(..Chunk::prefix_len(header));
+    Chunk::lazy_copy(header, prefix.ok_or(Error::READ_BUFFER)?, source)
 }
 
 /// The size of each compressed block: the bytes up to the block that is stored next, which may be
@@ -191,9 +191,9 @@ mod tests {
             ..ChunkHeader::EMPTY
         };
         let mut basic = [0; MIN_HEADER_LENGTH];
-        for (cbytes, size, front) in [(50, 99, 32), (20, 99, 20), (50, 18, 18), (-1, 99, 16)] {
+        for (cbytes, size, prefix) in [(50, 99, 32), (20, 99, 20), (50, 18, 18), (-1, 99, 16)] {
             basic[offset::CBYTES..].copy_from_slice(&i32::to_le_bytes(cbytes));
-            assert_eq!(front_len(&basic, size), front);
+            assert_eq!(prefix_len(&basic, size), prefix);
         }
         assert_eq!(len_within(&header, 60), Ok(50));
         assert_eq!(len_within(&header, 49), Err(Error::INVALID_HEADER));

@@ -277,15 +277,15 @@ impl EncodeRequest {
         blocksize
     }
 
-    /// Checks all but the block size, for a chunk whose destination has `room` bytes. `in_buffer`
-    /// says whether the data are in a buffer.
+    /// Checks all but the block size, for a chunk whose destination has `capacity` bytes.
+    /// `in_buffer` says whether the data are in a buffer.
     ///
     /// # Errors
     /// [`Error::MAX_BUFSIZE_EXCEEDED`] for too much data, and for a destination that is too small
     /// for a header; [`Error::CODEC_PARAM`] for a level that is not 0 to 9, and for a dictionary
     /// with a codec that takes none; [`Error::INVALID_PARAM`] for an item that is too large.
-    pub fn check(&mut self, room: usize, in_buffer: bool) -> Result<()> {
-        if self.nbytes > MAX_BUFFERSIZE || room < MAX_OVERHEAD {
+    pub fn check(&mut self, capacity: usize, in_buffer: bool) -> Result<()> {
+        if self.nbytes > MAX_BUFFERSIZE || capacity < MAX_OVERHEAD {
             return Err(Error::MAX_BUFSIZE_EXCEEDED);
         }
         let takes_dict = Codec::from_code(self.compcode).is_some_and(Codec::supports_dict);

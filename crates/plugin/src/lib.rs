@@ -122,9 +122,9 @@ pub fn functions(name: &str, count: usize, trace: Trace) -> Result<Option<Functi
         *known = PluginState::Loaded(functions);
         return Ok(Some(result));
     }
-    let (front, back) = PLUGIN;
+    let (prefix, back) = PLUGIN;
     trace(format_args!(
-        "plugin '{name}' is not there: install it (pip install blosc2-{name}), or put {front}{name}{back} where the loader \
+        "plugin '{name}' is not there: install it (pip install blosc2-{name}), or put {prefix}{name}{back} where the loader \
          finds it"
     ));
     let (least, times) = MISSING_FOR;
@@ -151,8 +151,8 @@ fn load(name: &str, count: usize, trace: Trace) -> Result<Option<TryVec<usize>>>
     library::show_to_all(own as *const c_void);
     // Allocated first, so that no allocation fails while the library is open.
     let mut functions = TryVec::with_capacity(count)?;
-    let (front, back) = PLUGIN;
-    let direct = CStrBuf::concat(&[front, name, back].map(str::as_bytes))?;
+    let (prefix, back) = PLUGIN;
+    let direct = CStrBuf::concat(&[prefix, name, back].map(str::as_bytes))?;
     let mut library = library::open(&direct);
     if library.is_null() {
         trace_loader(trace);
@@ -232,13 +232,13 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_told_once() {
-        let told = RefCell::new(Vec::new());
-        let trace = |line: fmt::Arguments| told.borrow_mut().push(line.to_string());
+        let reported = RefCell::new(Vec::new());
+        let trace = |line: fmt::Arguments| reported.borrow_mut().push(line.to_string());
         assert!(functions("not_there_at_all", 2, &trace).unwrap().is_none());
         assert!(functions("not_there_at_all", 2, &trace).unwrap().is_none());
-        let told = told.into_inner();
-        assert_eq!(told.len(), 3, "{told:?}");
-        assert!(told[2].contains("pip install blosc2-not_there_at_all"));
+        let reported = reported.into_inner();
+        assert_eq!(reported.len(), 3, "{reported:?}");
+        assert!(reported[2].contains("pip install blosc2-not_there_at_all"));
     }
 
     #[cfg(unix)]

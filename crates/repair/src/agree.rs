@@ -76,7 +76,7 @@ pub fn agree(
         return sizes;
     }
     let any_proven = fronts.iter().any(|(_, _, proven)| *proven);
-    let counts = |front: &&(usize, ChunkHeader, bool)| !any_proven || front.2;
+    let counts = |prefix: &&(usize, ChunkHeader, bool)| !any_proven || prefix.2;
     let mut said = fronts.iter().filter(counts).take(16);
     if let Some((_, first, _)) = said.next() {
         let size = i32::from(first.typesize);

@@ -68,9 +68,9 @@ mod tests {
     const SIZE: usize = 1 << 20;
 
     /// The header of a chunk: its first four bytes, its sizes, and its kind of special value.
-    fn header(front: [u8; 4], sizes: [usize; 3], special: u8) -> Vec<u8> {
+    fn header(prefix: [u8; 4], sizes: [usize; 3], special: u8) -> Vec<u8> {
         let sizes = sizes.map(|size| (size as u32).to_le_bytes()).concat();
-        let mut header = [&front[..], &sizes].concat();
+        let mut header = [&prefix[..], &sizes].concat();
         header.resize(HEADER - 1, 0);
         header.push(special << 4);
         header

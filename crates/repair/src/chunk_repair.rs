@@ -36,12 +36,12 @@ pub struct Verdict {
     pub one_bit: Vec<usize>,
     /// Whether one bit of its front was corrected: of header, block starts or dictionary, which all
     /// blocks depend on.
-    pub front_one_bit: bool,
+    pub prefix_one_bit: bool,
     /// Whether the checksums of all blocks but the wrong ones fit, even if it is not known which
     /// chunk it is.
     pub fits: bool,
     /// Whether the checksum of its front does not fit, so that the data of its blocks may be wrong.
-    pub front_wrong: bool,
+    pub prefix_wrong: bool,
     /// Whether the chunk was left out, since its size is unknown.
     pub missing: bool,
     /// What was put right in its header, in words.
@@ -56,9 +56,9 @@ impl Verdict {
             nblocks,
             wrong: Vec::new(),
             one_bit: Vec::new(),
-            front_one_bit: false,
+            prefix_one_bit: false,
             fits: state == Integrity::Intact,
-            front_wrong: false,
+            prefix_wrong: false,
             missing: false,
             corrected: None,
         }
@@ -146,10 +146,10 @@ fn blocks_behind(header: &ChunkHeader, chunk: &[u8], there: usize) -> Option<Vec
     )
 }
 
-/// The chunk at the front of `room`, if correcting one bit of the header, or of the value that it
-/// repeats, makes its checksum fit.
-fn with_header_bit(room: &[u8], faults: &dyn Files) -> Option<Rebuilt> {
-    let mut bytes = faults.readable(Buffer::copy_of(room))?;
+/// The chunk at the front of `capacity`, if correcting one bit of the header, or of the value that
+/// it repeats, makes its checksum fit.
+fn with_header_bit(capacity: &[u8], faults: &dyn Files) -> Option<Rebuilt> {
+    let mut bytes = faults.readable(Buffer::copy_of(capacity))?;
     let bits = 8 * bytes.len().min(EXTENDED_HEADER_LENGTH + MAX_TYPESIZE);
     for bit in 0..bits {
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -176,8 +176,9 @@ impl ChunkRepair<'_> {
             return self.proven(chunk, true);
         }
         if self.checksums
-            && let Some(room) = chunks.room(place)
-            && let Some(Rebuilt { chunk, proven }) = self.with_front_rebuilt(&room, read.as_deref())
+            && let Some(capacity) = chunks.capacity(place)
+            && let Some(Rebuilt { chunk, proven }) =
+                self.with_prefix_rebuilt(&capacity, read.as_deref())
         {
             return self.proven(&chunk, proven);
         }
@@ -198,20 +199,20 @@ impl ChunkRepair<'_> {
 
     /// The chunk with a front that makes its checksum fit: rebuilt from its own header or those of
     /// other chunks, or with one bit corrected.
-    fn with_front_rebuilt(&self, room: &[u8], read: Option<&[u8]>) -> Option<Rebuilt> {
+    fn with_prefix_rebuilt(&self, capacity: &[u8], read: Option<&[u8]>) -> Option<Rebuilt> {
         let own = read.and_then(|chunk| ChunkHeader::parse(chunk).ok());
         let others = self.templates.iter().map(|template| {
             let nbytes = self.expected.unwrap_or(template.nbytes);
             let mut header = ChunkHeader {
                 nbytes,
-                cbytes: room.len(),
+                cbytes: capacity.len(),
                 ..*template
             };
             header.set_blocks(template.blocks);
             header
         });
         let rebuilt = own.into_iter().chain(others).filter_map(|header| {
-            let rebuilt = self.faults.readable(rebuild::rebuild(&header, room));
+            let rebuilt = self.faults.readable(rebuild::rebuild(&header, capacity));
             let rebuilt = rebuilt.flatten();
             rebuilt.filter(|rebuilt| is_proven(&rebuilt.chunk))
         });
@@ -231,7 +232,7 @@ impl ChunkRepair<'_> {
             })
             .or_else(|| {
                 (!is_other)
-                    .then(|| with_header_bit(room, self.faults))
+                    .then(|| with_header_bit(capacity, self.faults))
                     .flatten()
             })
     }
@@ -256,10 +257,10 @@ impl ChunkRepair<'_> {
             None => self.checked(chunk, None, state),
         };
         let fits = is_sure && verdict.state != Integrity::Damaged;
-        let front_one_bit = !is_sure && verdict.state != Integrity::Damaged;
+        let prefix_one_bit = !is_sure && verdict.state != Integrity::Damaged;
         let verdict = Verdict {
             fits,
-            front_one_bit,
+            prefix_one_bit,
             ..verdict
         };
         (chunk, verdict)
@@ -296,11 +297,11 @@ impl ChunkRepair<'_> {
         {
             Some((chunk, wrong)) => {
                 let (chunk, verdict) = self.without(&chunk, &wrong, Integrity::Unknown);
-                let front_wrong = verdict.state == Integrity::Unknown;
+                let prefix_wrong = verdict.state == Integrity::Unknown;
                 (
                     chunk,
                     Verdict {
-                        front_wrong,
+                        prefix_wrong,
                         ..verdict
                     },
                 )
@@ -366,27 +367,30 @@ impl ChunkRepair<'_> {
     /// The chunk at a place with one field of its header put right, for which the frame or its
     /// other chunks tell another value.
     fn with_field_corrected(&self, place: u64, chunks: &ChunkFinder) -> Option<Kept> {
-        let mut room = chunks.room(place)?;
-        let front: Front = room.first_chunk().copied()?;
-        let told = ChunkHints {
+        let mut capacity = chunks.capacity(place)?;
+        let prefix: Front = capacity.first_chunk().copied()?;
+        let reported = ChunkHints {
             parameters: self.parameters,
             usual: self.usual,
             nbytes: self.expected,
-            cbytes: Some(room.len()),
+            cbytes: Some(capacity.len()),
         };
-        told.corrections(&front).into_iter().find_map(|correction| {
-            room[..front.len()].copy_from_slice(&correction.front);
-            let header = ChunkHeader::parse(&room).ok()?;
-            let chunk = room.get(..header.cbytes)?;
-            if header.has_checksums() || !self.is_right(chunk) {
-                return None;
-            }
-            let verdict = Verdict {
-                corrected: Some(correction.what),
-                ..Verdict::whole(Integrity::Unknown, header.nblocks)
-            };
-            Some((self.copied(chunk), verdict))
-        })
+        reported
+            .corrections(&prefix)
+            .into_iter()
+            .find_map(|correction| {
+                capacity[..prefix.len()].copy_from_slice(&correction.prefix);
+                let header = ChunkHeader::parse(&capacity).ok()?;
+                let chunk = capacity.get(..header.cbytes)?;
+                if header.has_checksums() || !self.is_right(chunk) {
+                    return None;
+                }
+                let verdict = Verdict {
+                    corrected: Some(correction.what),
+                    ..Verdict::whole(Integrity::Unknown, header.nblocks)
+                };
+                Some((self.copied(chunk), verdict))
+            })
     }
 
     /// A copy of a chunk.

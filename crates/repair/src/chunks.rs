@@ -76,7 +76,7 @@ impl<'a> ChunkFinder<'a> {
     }
 
     /// The bytes from the chunk to the next one, whatever its header says.
-    pub fn room(&self, place: u64) -> Option<Buffer> {
+    pub fn capacity(&self, place: u64) -> Option<Buffer> {
         self.in_file(place, |image, pos| {
             let end = match self.folder {
                 Some(_) => image.size,
@@ -92,15 +92,15 @@ impl<'a> ChunkFinder<'a> {
     }
 
     /// The header of a chunk as bytes.
-    pub fn front(&self, place: u64) -> Option<Front> {
-        let front = self.in_file(place, |image, pos| image.read(pos, HEADER))?;
-        front.first_chunk().copied()
+    pub fn prefix(&self, place: u64) -> Option<Front> {
+        let prefix = self.in_file(place, |image, pos| image.read(pos, HEADER))?;
+        prefix.first_chunk().copied()
     }
 
     /// The header of a chunk, and whether its checksum proves it.
     pub fn header(&self, place: u64) -> Option<(ChunkHeader, bool)> {
-        let front = self.front(place)?;
-        let header = ChunkHeader::parse(&front).ok()?;
+        let prefix = self.prefix(place)?;
+        let header = ChunkHeader::parse(&prefix).ok()?;
         let proven = header.has_checksums() && is_proven(&self.read(place)?);
         Some((header, proven))
     }
@@ -117,7 +117,7 @@ pub fn is_proven(chunk: &[u8]) -> bool {
         // A block of variable length begins with its size, so damage to one of them keeps such a
         // chunk from being parsed.
         let fits = || match header.has_vlblocks() {
-            true => rebuild::front_matches(&header, chunk),
+            true => rebuild::prefix_matches(&header, chunk),
             false => Chunk::parse(&header, chunk).is_ok(),
         };
         header.has_checksums() && fits()

@@ -30,7 +30,7 @@ type Frame<'a> = (&'a Header, &'a Contexts);
 struct Surroundings<'a> {
     image: &'a RolledBackFile<'a>,
     contexts: &'a Contexts,
-    front: Option<SalvagedHeader>,
+    prefix: Option<SalvagedHeader>,
     /// Whether the header is as it was written.
     state: Integrity,
     extent: Extent,
@@ -46,12 +46,14 @@ impl<'a> Surroundings<'a> {
         contexts: &'a Contexts,
         notes: &mut Vec<String>,
     ) -> Self {
-        let front = SalvagedHeader::read(image, notes);
-        let known = front.as_ref().map(|front| &front.header);
-        let extent = front.as_ref().map_or(NO_EXTENT, |front| front.extent);
+        let prefix = SalvagedHeader::read(image, notes);
+        let known = prefix.as_ref().map(|prefix| &prefix.header);
+        let extent = prefix.as_ref().map_or(NO_EXTENT, |prefix| prefix.extent);
         notes.extend(shortfall(&extent, image.size));
         let end = End::find(image, &extent, known, notes);
-        let state = front.as_ref().map(|front| front.state(end.sums.as_ref()));
+        let state = prefix
+            .as_ref()
+            .map(|prefix| prefix.state(end.sums.as_ref()));
         let state = state.unwrap_or(Integrity::Damaged);
         let said = u64::from(extent.header_len) + extent.cbytes;
         let index = find_index(image, contexts, said, state, &end)
@@ -60,7 +62,7 @@ impl<'a> Surroundings<'a> {
         Self {
             image,
             contexts,
-            front,
+            prefix,
             state,
             extent,
             end,
@@ -71,11 +73,11 @@ impl<'a> Surroundings<'a> {
 
     /// The header, unless it is damaged.
     fn header(&self) -> Option<&Header> {
-        let front = self
-            .front
+        let prefix = self
+            .prefix
             .as_ref()
             .filter(|_| self.state != Integrity::Damaged);
-        front.map(|front| &front.header)
+        prefix.map(|prefix| &prefix.header)
     }
 
     /// The end of the header, by its own length.
@@ -192,7 +194,7 @@ pub fn contiguous(
         if frame.is_empty() {
             parts.index = state;
         }
-        let header = frame.front.take().map(|front| front.header);
+        let header = frame.prefix.take().map(|prefix| prefix.header);
         let header = header.ok_or(Unrepairable::Nothing)?;
         return Ok(frame.salvage(header, parts, locations, in_order, notes));
     }
@@ -202,11 +204,11 @@ pub fn contiguous(
     let is_proven = |pos: &u64| chunks.header(*pos).is_some_and(|(_, proven)| proven);
     let proven: HashSet<u64> = places.filter(is_proven).collect();
     let index = frame.index.take().or(found.index.take());
-    let is_lost = frame.front.is_none();
+    let is_lost = frame.prefix.is_none();
     let from_chunks = || header_from(&found, |pos| proven.contains(&pos));
     let header = Header {
         kind: FrameKind::Contiguous,
-        ..header_or(frame.front.take(), state, &mut notes, from_chunks)?
+        ..header_or(frame.prefix.take(), state, &mut notes, from_chunks)?
     };
     let said = (frame.extent != NO_EXTENT).then_some(start);
     let evidence = Evidence {
@@ -382,15 +384,15 @@ fn lead_to_chunks(
             // The others would overlap the first one.
             ChunkLocation::At(_) if range.len() > 1 => return false,
             ChunkLocation::At(pos) => {
-                let room = image.size.saturating_sub(*pos);
-                let Some(front) = image.read(*pos, HEADER) else {
+                let capacity = image.size.saturating_sub(*pos);
+                let Some(prefix) = image.read(*pos, HEADER) else {
                     return false;
                 };
-                let chunk = plausible(&front, room, Some(header));
+                let chunk = plausible(&prefix, capacity, Some(header));
                 match chunk {
                     Some(chunk) => {
                         ends.push((*pos, *pos + chunk.cbytes as u64));
-                        fronts.extend(front.first_chunk().copied());
+                        fronts.extend(prefix.first_chunk().copied());
                     }
                     None => doubtful.push((range.start, *pos)),
                 }
@@ -406,17 +408,17 @@ fn lead_to_chunks(
     starts.sort_unstable();
     for (nchunk, pos) in doubtful {
         let next = starts.partition_point(|start| *start <= pos);
-        let room = starts.get(next).map_or(0, |next| next - pos);
-        let told = ChunkHints {
+        let capacity = starts.get(next).map_or(0, |next| next - pos);
+        let reported = ChunkHints {
             parameters: &header.parameters,
             usual: &usual,
             nbytes: nbytes_of(header, nchunk),
-            cbytes: usize::try_from(room).ok(),
+            cbytes: usize::try_from(capacity).ok(),
         };
-        if mended(image, pos, header, &told, &mut budget).is_none() {
+        if mended(image, pos, header, &reported, &mut budget).is_none() {
             return false;
         }
-        ends.push((pos, pos + room));
+        ends.push((pos, pos + capacity));
     }
     ends.sort_unstable();
     ends.windows(2).all(|pair| pair[0].1 <= pair[1].0)

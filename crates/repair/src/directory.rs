@@ -25,20 +25,22 @@ pub fn sparse(
     contexts: &Contexts,
     mut notes: Vec<String>,
 ) -> Result<Salvage> {
-    let front = SalvagedHeader::read(image, &mut notes);
-    let extent = front.as_ref().map_or(NO_EXTENT, |front| front.extent);
+    let prefix = SalvagedHeader::read(image, &mut notes);
+    let extent = prefix.as_ref().map_or(NO_EXTENT, |prefix| prefix.extent);
     let end = End::find(
         image,
         &extent,
-        front.as_ref().map(|front| &front.header),
+        prefix.as_ref().map(|prefix| &prefix.header),
         &mut notes,
     );
-    let state = front.as_ref().map(|front| front.state(end.sums.as_ref()));
+    let state = prefix
+        .as_ref()
+        .map(|prefix| prefix.state(end.sums.as_ref()));
     let state = state.unwrap_or(Integrity::Damaged);
     let chunks = ChunkFinder::new(image, Some(folder));
     let numbers = numbers(folder)?;
     let from_chunks = || header_of(&numbers, &chunks);
-    let mut header = header_or(front, state, &mut notes, from_chunks)?;
+    let mut header = header_or(prefix, state, &mut notes, from_chunks)?;
     header.kind = FrameKind::Sparse;
     let sum = end.sums.as_ref().map(|sums| sums.index);
     let said = SalvagedIndex::at(image, contexts, extent.header_len.into(), sum);

@@ -58,7 +58,7 @@ impl UsualFields {
         let fronts = locations
             .places()
             .take(TRIED)
-            .filter_map(|place| chunks.front(place));
+            .filter_map(|place| chunks.prefix(place));
         Self::among(&fronts.collect::<Vec<_>>())
     }
 
@@ -67,8 +67,8 @@ impl UsualFields {
         let mut usual = None;
         for Field(_, at) in USUAL {
             let mut counts: HashMap<&[u8], usize> = HashMap::new();
-            for front in fronts {
-                *counts.entry(&front[at.clone()]).or_default() += 1;
+            for prefix in fronts {
+                *counts.entry(&prefix[at.clone()]).or_default() += 1;
             }
             // The order of the map must not decide between values that are equally common.
             let most = counts.into_iter().max_by_key(|(value, n)| (*n, *value));
@@ -96,15 +96,15 @@ pub struct ChunkHints<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Correction {
     /// The header.
-    pub front: Front,
+    pub prefix: Front,
     /// What was changed, in words.
     pub what: String,
 }
 
 impl ChunkHints<'_> {
-    /// The headers that differ from `front` in one field, for which another value is known. The
+    /// The headers that differ from `prefix` in one field, for which another value is known. The
     /// surest ones come first.
-    pub fn corrections(&self, front: &Front) -> Vec<Correction> {
+    pub fn corrections(&self, prefix: &Front) -> Vec<Correction> {
         let parameters = self.parameters;
         let int32 = |size: usize| i32::try_from(size).map(i32::to_le_bytes).ok();
         let typesize = match usize::try_from(parameters.typesize) {
@@ -113,27 +113,27 @@ impl ChunkHints<'_> {
         };
         let blocksize = (parameters.blocksize > 0).then(|| parameters.blocksize.to_le_bytes());
         let codec = Codec::from_code(parameters.compcode.into());
-        let flags = codec.map(|codec| (front[2] & !CODEC_BITS) | codec.format() << 5);
-        let mut told: Vec<(Field, Vec<u8>)> = vec![(TYPESIZE, vec![typesize])];
-        told.extend(self.nbytes.and_then(int32).map(|n| (NBYTES, n.to_vec())));
-        told.extend(self.cbytes.and_then(int32).map(|n| (CBYTES, n.to_vec())));
-        told.extend(blocksize.map(|n| (BLOCKSIZE, n.to_vec())));
-        told.extend(flags.map(|flags| (FLAGS, vec![flags])));
-        told.push((FILTERS, parameters.filters.to_vec()));
-        told.push((FILTER_PARAMETERS, parameters.filters_meta.to_vec()));
+        let flags = codec.map(|codec| (prefix[2] & !CODEC_BITS) | codec.format() << 5);
+        let mut reported: Vec<(Field, Vec<u8>)> = vec![(TYPESIZE, vec![typesize])];
+        reported.extend(self.nbytes.and_then(int32).map(|n| (NBYTES, n.to_vec())));
+        reported.extend(self.cbytes.and_then(int32).map(|n| (CBYTES, n.to_vec())));
+        reported.extend(blocksize.map(|n| (BLOCKSIZE, n.to_vec())));
+        reported.extend(flags.map(|flags| (FLAGS, vec![flags])));
+        reported.push((FILTERS, parameters.filters.to_vec()));
+        reported.push((FILTER_PARAMETERS, parameters.filters_meta.to_vec()));
         if let UsualFields(Some(usual)) = self.usual {
-            told.extend(USUAL.map(|field| (field.clone(), usual[field.1].to_vec())));
+            reported.extend(USUAL.map(|field| (field.clone(), usual[field.1].to_vec())));
         }
-        let other = told
+        let other = reported
             .into_iter()
-            .filter(|(Field(_, at), value)| front[at.clone()] != value[..]);
+            .filter(|(Field(_, at), value)| prefix[at.clone()] != value[..]);
         let corrected = other.map(|(field, value)| {
-            let mut corrected = *front;
+            let mut corrected = *prefix;
             corrected[field.1.clone()].copy_from_slice(&value);
-            let [before, after] = [front, &corrected].map(|front| shown(&field, front));
+            let [before, after] = [prefix, &corrected].map(|prefix| shown(&field, prefix));
             let Field(name, _) = field;
             Correction {
-                front: corrected,
+                prefix: corrected,
                 what: format!("{name} {after} in place of {before}"),
             }
         });
@@ -142,8 +142,8 @@ impl ChunkHints<'_> {
 }
 
 /// The value of a field in words.
-fn shown(field: &Field, front: &Front) -> String {
-    let bytes = &front[field.1.clone()];
+fn shown(field: &Field, prefix: &Front) -> String {
+    let bytes = &prefix[field.1.clone()];
     match bytes {
         [flags] if field.0 == FLAGS.0 => {
             let codec = Codec::from_format(flags >> 5);
@@ -183,38 +183,38 @@ mod tests {
         right[12..16].copy_from_slice(&300i32.to_le_bytes());
         right[21] = 1;
         let usual = UsualFields::among(&[right; 3]);
-        let told = ChunkHints {
+        let reported = ChunkHints {
             parameters: &parameters,
             usual: &usual,
             nbytes: Some(1000),
             cbytes: Some(300),
         };
-        assert_eq!(told.corrections(&right), []);
+        assert_eq!(reported.corrections(&right), []);
         for at in 0..HEADER {
-            let mut front = right;
-            front[at] ^= 0x41;
-            let corrections = told.corrections(&front);
+            let mut prefix = right;
+            prefix[at] ^= 0x41;
+            let corrections = reported.corrections(&prefix);
             assert!(
-                corrections.iter().any(|one| one.front == right),
+                corrections.iter().any(|one| one.prefix == right),
                 "{at}: {corrections:?}"
             );
             // Two damaged fields are not put right.
             let other = if at < 16 { 23 } else { 3 };
-            front[other] ^= 0x10;
-            let corrections = told.corrections(&front);
-            assert!(corrections.iter().all(|one| one.front != right), "{at}");
+            prefix[other] ^= 0x10;
+            let corrections = reported.corrections(&prefix);
+            assert!(corrections.iter().all(|one| one.prefix != right), "{at}");
         }
         // A single chunk is known by its frame alone.
         let usual = UsualFields::among(&[]);
-        let told = ChunkHints {
+        let reported = ChunkHints {
             usual: &usual,
-            ..told
+            ..reported
         };
         for at in [2, 3, 4, 7, 12, 16, 21, 24] {
-            let mut front = right;
-            front[at] ^= 0x40;
-            let corrections = told.corrections(&front);
-            assert!(corrections.iter().any(|one| one.front == right), "{at}");
+            let mut prefix = right;
+            prefix[at] ^= 0x40;
+            let corrections = reported.corrections(&prefix);
+            assert!(corrections.iter().any(|one| one.prefix == right), "{at}");
         }
     }
 }

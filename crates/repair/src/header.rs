@@ -15,19 +15,19 @@ const MAX_SEARCHED: usize = 1 << 20;
 /// The header that was read; if it is lost, one made from the chunks. Adds a note if it is not
 /// intact.
 pub fn header_or(
-    front: Option<SalvagedHeader>,
+    prefix: Option<SalvagedHeader>,
     state: Integrity,
     notes: &mut Vec<String>,
     from_chunks: impl FnOnce() -> Option<Header>,
 ) -> Result<Header> {
-    let Some(front) = front else {
+    let Some(prefix) = prefix else {
         notes.push("the header is lost: what it says is taken from the chunks".into());
         return from_chunks().ok_or(Unrepairable::Nothing);
     };
     if state == Integrity::Damaged {
         notes.push("the header is damaged: what it says may be wrong".into());
     }
-    Ok(front.header)
+    Ok(prefix.header)
 }
 
 /// A header, or the readable part of it.
@@ -44,12 +44,12 @@ impl SalvagedHeader {
     /// Reads the header, without the metalayers if they are damaged. None if its fixed fields make
     /// no sense.
     pub fn read(image: &RolledBackFile, notes: &mut Vec<String>) -> Option<Self> {
-        let mut front = image.read(0, MIN_LEN)?.to_vec();
-        let has_magic = Header::has_magic(&front);
+        let mut prefix = image.read(0, MIN_LEN)?.to_vec();
+        let has_magic = Header::has_magic(&prefix);
         if !has_magic {
             notes.push("the magic bytes at the start are damaged".into());
         }
-        let extent = Extent::parse(&front).ok();
+        let extent = Extent::parse(&prefix).ok();
         if let Some(extent) = extent
             && let Some(whole) = image.read(0, extent.header_len as usize)
             && let Some(header) = image.faults.readable(Header::parse(&whole))
@@ -64,11 +64,11 @@ impl SalvagedHeader {
         // The metalayers are damaged. Parse the fixed fields alone, with an empty list of
         // metalayers.
         let empty = [0x93, 0xcd, 0, 7, 0xde, 0, 0, 0xdc, 0, 0];
-        front.extend(empty);
-        let len = front.len() as u32;
-        front[11..15].copy_from_slice(&len.to_be_bytes());
-        front[16..24].copy_from_slice(&u64::from(len).to_be_bytes());
-        let mut header = image.faults.readable(Header::parse(&front))?;
+        prefix.extend(empty);
+        let len = prefix.len() as u32;
+        prefix[11..15].copy_from_slice(&len.to_be_bytes());
+        prefix[16..24].copy_from_slice(&u64::from(len).to_be_bytes());
+        let mut header = image.faults.readable(Header::parse(&prefix))?;
         let len = extent
             .map_or(MAX_SEARCHED, |extent| extent.header_len as usize)
             .min(MAX_SEARCHED);

@@ -14,7 +14,7 @@ use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, Special};
-use oxiblosc_frame::binding::{Binding, front_of};
+use oxiblosc_frame::binding::{Binding, prefix_of};
 use oxiblosc_frame::fingerprint::of_index;
 use oxiblosc_frame::header::{FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets, WIDTH};
@@ -90,7 +90,7 @@ impl SalvagedIndex {
         let places = self.places();
         let bound = places.iter().try_fold(Binding::EMPTY, |mut bound, place| {
             let chunk = chunks.read(start.checked_add(*place)?)?;
-            bound.add(*place, front_of(&EncodedChunk::parse(&chunk).ok()?).ok()?);
+            bound.add(*place, prefix_of(&EncodedChunk::parse(&chunk).ok()?).ok()?);
             Some(bound)
         });
         bound.is_some_and(|bound| bound != known)
@@ -103,14 +103,14 @@ impl SalvagedIndex {
         pos: u64,
         sum: Option<u32>,
     ) -> Option<Self> {
-        let mut front = image.read(pos, HEADER)?;
+        let mut prefix = image.read(pos, HEADER)?;
         // The size of an offset is known, so it is put right if it is damaged.
-        let is_mended = usize::from(front[TYPESIZE]) != WIDTH;
-        front[TYPESIZE] = WIDTH as u8;
-        let header = ChunkHeader::parse(&front).ok()?;
+        let is_mended = usize::from(prefix[TYPESIZE]) != WIDTH;
+        prefix[TYPESIZE] = WIDTH as u8;
+        let header = ChunkHeader::parse(&prefix).ok()?;
         let is_possible = most_cbytes(&header).is_some_and(|most| header.cbytes <= most);
         let numbers = header.nbytes.is_multiple_of(WIDTH) && header.nbytes > 0;
-        if !numbers || !is_possible || !has_room(&header) {
+        if !numbers || !is_possible || !has_capacity(&header) {
             return None;
         }
         let mut chunk = image.bytes(pos, header.cbytes)?;
@@ -162,8 +162,8 @@ impl SalvagedIndex {
             return None;
         }
         let mut offsets = RunList::new();
-        let room = header.blocksize_field().min(WINDOW);
-        let mut data = faults.readable(Buffer::zeroed(room))?;
+        let capacity = header.blocksize_field().min(WINDOW);
+        let mut data = faults.readable(Buffer::zeroed(capacity))?;
         let parsed = faults.readable(Chunk::parse(header, chunk))?;
         for range in check::blocks(header)? {
             let count = range.len() / WIDTH;
@@ -255,7 +255,7 @@ fn as_runs(offsets: &Offsets) -> RunList<Option<i64>> {
 
 /// Whether a chunk is long enough for its number of blocks. If not, its damaged size could ask for
 /// more offsets than there is memory.
-fn has_room(header: &ChunkHeader) -> bool {
+fn has_capacity(header: &ChunkHeader) -> bool {
     let least = match header.is_memcpyed() {
         true => header.nbytes,
         false => 4 * header.nblocks,

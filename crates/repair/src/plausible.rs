@@ -6,14 +6,18 @@ use oxiblosc_chunk::header::{ChunkHeader, Special, flags2, version};
 use oxiblosc_codecs::MAX_DICT_SIZE;
 use oxiblosc_frame::header::Header;
 
-/// Parses `bytes` as the header of a chunk, `room` bytes before the end of the file. None if no
+/// Parses `bytes` as the header of a chunk, `capacity` bytes before the end of the file. None if no
 /// writer makes such a chunk for a frame with the header `frame`.
-pub(crate) fn plausible(bytes: &[u8], room: u64, frame: Option<&Header>) -> Option<ChunkHeader> {
+pub(crate) fn plausible(
+    bytes: &[u8],
+    capacity: u64,
+    frame: Option<&Header>,
+) -> Option<ChunkHeader> {
     let known = (version::ALPHA..=version::VL_BLOCKS).contains(&bytes[0]);
     let header = known.then(|| ChunkHeader::parse(bytes).ok()).flatten()?;
     let sound = header.is_extended()
         && header.nbytes > 0
-        && header.cbytes as u64 <= room
+        && header.cbytes as u64 <= capacity
         && !header.is_lazy()
         && !matches!(header.special(), Special::Unknown(_));
     let fits = match header.special() {

@@ -78,8 +78,8 @@ impl<'a> RolledBackFile<'a> {
     /// The chunk at a position, as long as its header says, padded as by [`Self::bytes`]. None if
     /// its header asks for more bytes than any chunk with so much data has.
     pub fn chunk(&self, pos: u64) -> Option<Buffer> {
-        let front = self.read(pos, HEADER)?;
-        let header = ChunkHeader::parse(&front).ok()?;
+        let prefix = self.read(pos, HEADER)?;
+        let header = ChunkHeader::parse(&prefix).ok()?;
         let is_possible = most_cbytes(&header).is_some_and(|most| header.cbytes <= most);
         is_possible.then(|| self.bytes(pos, header.cbytes))?
     }

@@ -32,20 +32,21 @@ pub(crate) struct Scan {
 }
 
 /// The header at `pos` with one field put right, if such a chunk ends exactly where the room that
-/// is `told` ends.
+/// is `reported` ends.
 pub(crate) fn mended(
     image: &RolledBackFile,
     pos: u64,
     frame: &Header,
-    told: &ChunkHints,
+    reported: &ChunkHints,
     budget: &mut ScanBudget,
 ) -> Option<ChunkHeader> {
-    let front: Front = image.read(pos, HEADER)?.first_chunk().copied()?;
-    let room = told.cbytes? as u64;
-    let corrections = told.corrections(&front).into_iter();
+    let prefix: Front = image.read(pos, HEADER)?.first_chunk().copied()?;
+    let capacity = reported.cbytes? as u64;
+    let corrections = reported.corrections(&prefix).into_iter();
     let mut headers =
-        corrections.filter_map(|correction| plausible(&correction.front, room, Some(frame)));
-    headers.find(|header| header.cbytes as u64 == room && starts_well(header, image, pos, budget))
+        corrections.filter_map(|correction| plausible(&correction.prefix, capacity, Some(frame)));
+    headers
+        .find(|header| header.cbytes as u64 == capacity && starts_well(header, image, pos, budget))
 }
 
 /// Searches for chunks from `start` to `limit`.
@@ -63,14 +64,14 @@ pub(crate) fn scan(
     };
     let mut budget = ScanBudget::of(limit.saturating_sub(start));
     let mut pos = start;
-    while let Some(front) = image.read(pos, HEADER).filter(|_| pos < limit) {
-        if !scan.chunks.is_empty() && front[3] as usize == WIDTH {
+    while let Some(prefix) = image.read(pos, HEADER).filter(|_| pos < limit) {
+        if !scan.chunks.is_empty() && prefix[3] as usize == WIDTH {
             scan.index = scan.as_index(image, contexts, pos);
             if scan.index.is_some() {
                 break;
             }
         }
-        if let Some(header) = plausible(&front, limit - pos, frame) {
+        if let Some(header) = plausible(&prefix, limit - pos, frame) {
             scan.chunks.push((pos, header));
             pos += header.cbytes as u64;
             continue;
@@ -85,7 +86,7 @@ pub(crate) fn scan(
             continue;
         }
         // The file may end within a chunk, whose first blocks can be read.
-        let cut = plausible(&front, u64::MAX, frame);
+        let cut = plausible(&prefix, u64::MAX, frame);
         let cut = cut.filter(|header| starts_well(header, image, pos, &mut budget));
         // A damaged size may make the last chunk cover those behind it, so the search begins inside
         // of it.
@@ -142,8 +143,8 @@ fn search(
         }
         let window = image.read(pos, len)?;
         let hit = window.windows(HEADER).enumerate().find(|(at, bytes)| {
-            let room = limit - pos - *at as u64;
-            plausible(bytes, room, frame)
+            let capacity = limit - pos - *at as u64;
+            plausible(bytes, capacity, frame)
                 .is_some_and(|header| starts_well(&header, image, pos + *at as u64, budget))
         });
         if let Some((at, _)) = hit {
@@ -187,11 +188,11 @@ impl Scan {
         contexts: &Contexts,
         pos: u64,
     ) -> Option<SalvagedIndex> {
-        let front = ChunkHeader::parse(&image.read(pos, HEADER)?).ok()?;
+        let prefix = ChunkHeader::parse(&image.read(pos, HEADER)?).ok()?;
         // There are chunks in the file, so the offsets are not all the same.
-        let is_list = front.special() == Special::None;
-        let is_there = front.cbytes as u64 <= image.size - pos;
-        let is_long = front.nbytes / WIDTH >= self.chunks.len() / 2;
+        let is_list = prefix.special() == Special::None;
+        let is_there = prefix.cbytes as u64 <= image.size - pos;
+        let is_long = prefix.nbytes / WIDTH >= self.chunks.len() / 2;
         if !is_list || !is_there || !is_long {
             return None;
         }
@@ -223,25 +224,25 @@ impl Scan {
     ) -> Option<ChunkHeader> {
         let (last, _) = self.chunks.last()?;
         let before: Front = image.read(*last, HEADER)?.first_chunk().copied()?;
-        let front = image.read(pos, HEADER)?;
+        let prefix = image.read(pos, HEADER)?;
         // Where it ends: as its own header says, if that is not what is damaged, or at the limit.
-        let said = u32::from_le_bytes([front[12], front[13], front[14], front[15]]);
-        let leads_on = |room: u64| {
-            room == limit - pos
-                || image
-                    .read(pos + room, HEADER)
-                    .is_some_and(|next| plausible(&next, limit - pos - room, Some(frame)).is_some())
+        let said = u32::from_le_bytes([prefix[12], prefix[13], prefix[14], prefix[15]]);
+        let leads_on = |capacity: u64| {
+            capacity == limit - pos
+                || image.read(pos + capacity, HEADER).is_some_and(|next| {
+                    plausible(&next, limit - pos - capacity, Some(frame)).is_some()
+                })
         };
         let mut rooms = [u64::from(said), limit - pos].into_iter();
-        let room = rooms.find(|room| *room <= limit - pos && leads_on(*room))?;
-        let told = ChunkHints {
+        let capacity = rooms.find(|capacity| *capacity <= limit - pos && leads_on(*capacity))?;
+        let reported = ChunkHints {
             parameters: &frame.parameters,
             usual: &UsualFields::among(&[before]),
             // It is one between others.
             nbytes: usize::try_from(frame.chunksize).ok().filter(|n| *n > 0),
-            cbytes: usize::try_from(room).ok(),
+            cbytes: usize::try_from(capacity).ok(),
         };
-        mended(image, pos, frame, &told, budget)
+        mended(image, pos, frame, &reported, budget)
     }
 
     /// The position of the first chunk.

@@ -99,29 +99,29 @@ fn lacking(size: usize) {
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
-        let made = unsafe { System.alloc(layout) };
-        if made.is_null() {
+        let created = unsafe { System.alloc(layout) };
+        if created.is_null() {
             lacking(layout.size());
         }
-        made
+        created
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
-        let made = unsafe { System.alloc_zeroed(layout) };
-        if made.is_null() {
+        let created = unsafe { System.alloc_zeroed(layout) };
+        if created.is_null() {
             lacking(layout.size());
         }
-        made
+        created
     }
 
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: as the caller promises.
-        let made = unsafe { System.realloc(old, layout, size) };
-        if made.is_null() {
+        let created = unsafe { System.realloc(old, layout, size) };
+        if created.is_null() {
             lacking(size);
         }
-        made
+        created
     }
 
     unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {

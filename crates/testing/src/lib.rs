@@ -71,8 +71,8 @@ pub fn noise(len: usize) -> Vec<u8> {
 pub fn processor_time() -> std::time::Duration {
     // The system counts when a thread yields. Otherwise it does so every few milliseconds only.
     std::thread::yield_now();
-    let told =
+    let reported =
         std::fs::read_to_string("/proc/thread-self/schedstat").expect("a file of the system");
-    let nanoseconds = told.split(' ').next().expect("three numbers");
+    let nanoseconds = reported.split(' ').next().expect("three numbers");
     std::time::Duration::from_nanos(nanoseconds.parse().expect("a number"))
 }

@@ -95,7 +95,7 @@ pub fn malloced(bytes: &[u8]) -> *mut u8 {
 }
 
 impl SchunkLib {
-    fn made(&'static self, raw: *mut blosc2_schunk) -> Option<Schunk> {
+    fn created(&'static self, raw: *mut blosc2_schunk) -> Option<Schunk> {
         (!raw.is_null()).then(|| Schunk { lib: self, raw })
     }
 
@@ -123,28 +123,28 @@ impl SchunkLib {
             io: io.map_or(null_mut(), |io| io),
         };
         // SAFETY: everything that the storage points to lives across the call, which copies it.
-        self.made(unsafe { (self.s.blosc2_schunk_new)(&mut storage) })
+        self.created(unsafe { (self.s.blosc2_schunk_new)(&mut storage) })
     }
 
     /// `blosc2_schunk_open_offset`.
     pub fn open_at(&'static self, path: &Path, offset: i64) -> Option<Schunk> {
         let path = c_path(path);
         // SAFETY: a C string.
-        self.made(unsafe { (self.s.blosc2_schunk_open_offset)(path.as_ptr(), offset) })
+        self.created(unsafe { (self.s.blosc2_schunk_open_offset)(path.as_ptr(), offset) })
     }
 
     /// `blosc2_schunk_open`.
     pub fn open_path(&'static self, path: &Path) -> Option<Schunk> {
         let path = c_path(path);
         // SAFETY: a C string.
-        self.made(unsafe { (self.s.blosc2_schunk_open)(path.as_ptr()) })
+        self.created(unsafe { (self.s.blosc2_schunk_open)(path.as_ptr()) })
     }
 
     /// `blosc2_schunk_open_udio`.
     pub fn open_io(&'static self, path: &Path, io: &blosc2_io) -> Option<Schunk> {
         let path = c_path(path);
         // SAFETY: a C string, and a back end that lives across the call.
-        self.made(unsafe { (self.s.blosc2_schunk_open_udio)(path.as_ptr(), io) })
+        self.created(unsafe { (self.s.blosc2_schunk_open_udio)(path.as_ptr(), io) })
     }
 
     /// Opens a frame with locking. The back end's parameters stay for the life of the process.
@@ -169,7 +169,7 @@ impl SchunkLib {
                 true => libc::free(buffer.cast()),
                 false => (self.s.blosc2_schunk_avoid_cframe_free)(raw, false),
             }
-            self.made(raw)
+            self.created(raw)
         }
     }
 
@@ -185,7 +185,7 @@ impl SchunkLib {
             if !raw.is_null() {
                 (self.s.blosc2_schunk_avoid_cframe_free)(raw, true);
             }
-            self.made(raw)
+            self.created(raw)
         }
     }
 }
@@ -554,7 +554,7 @@ impl Schunk {
         };
         // SAFETY: everything that the storage points to lives across the call, which copies it.
         let raw = unsafe { (self.s().blosc2_schunk_copy)(self.raw, &mut storage) };
-        self.lib.made(raw)
+        self.lib.created(raw)
     }
 
     /// `blosc2_schunk_get_cparams`: what it gives, without the address of the super-chunk.

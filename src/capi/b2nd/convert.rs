@@ -7,7 +7,7 @@ use crate::capi::prelude::*;
 use crate::capi::schunk::convert::{copy_apart, from_buffer, to_buffer, with_file};
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle;
-use oxiblosc::b2nd::geometry::check_room;
+use oxiblosc::b2nd::geometry::check_capacity;
 use oxiblosc::schunk::save::Savable;
 use oxiblosc_chunk::header::Special;
 
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn b2nd_from_cbuffer(
     not_null!(buffer)?;
     deliver(array, || {
         let typesize = params.storage.cparams().typesize;
-        check_room(params.shapes().0, typesize, buffersize)?;
+        check_capacity(params.shapes().0, typesize, buffersize)?;
         let buffer = bytes(buffer.cast(), size(buffersize)?)?;
         make(params, Special::Zero, &mut |array| array.write_all(buffer))
     })
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn b2nd_to_cbuffer(
     not_null!(buffer)?;
     let array = ArrayGuard::open(array, false)?;
     let nitems = array.geometry.nitems;
-    check_room(&[nitems], array.typesize, buffersize)?;
+    check_capacity(&[nitems], array.typesize, buffersize)?;
     if nitems == 0 {
         return Ok(());
     }

@@ -96,8 +96,8 @@ impl<'a> UnpublishedArray<'a> {
         sc: *mut blosc2_schunk,
         array: impl FnOnce(&'a Handle) -> Result<ArrayRef<'a>>,
     ) -> Result<Self> {
-        let made = unsafe_granted!(Handle::from_c(sc)).and_then(|handle| boxed(array(handle)?));
-        let array = made.inspect_err(|_| unsafe_granted!(schunk::discard(sc)))?;
+        let created = unsafe_granted!(Handle::from_c(sc)).and_then(|handle| boxed(array(handle)?));
+        let array = created.inspect_err(|_| unsafe_granted!(schunk::discard(sc)))?;
         Ok(Self { sc, array })
     }
 

@@ -33,11 +33,11 @@ fn view(array: &ArrayGuard, geometry: &Geometry) -> Result<*mut b2nd_array_t> {
         let blockshape = &geometry.blockshape[..geometry.ndim];
         cparams.blocksize = blocksize(blockshape, cparams.typesize)?;
         let sc = Handle::finish_view(array.handle, with_storage(storage)?, metalayer)?;
-        let made = Handle::from_c(sc).and_then(|shown| {
+        let created = Handle::from_c(sc).and_then(|shown| {
             shown.follow();
             array::make(sc, geometry, (dtype, dtype_format))
         });
-        made.inspect_err(|_| {
+        created.inspect_err(|_| {
             handle::free(sc);
         })
     }

@@ -132,8 +132,8 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
 ) -> c_int {
     let schunk = &ViewedSchunk::from_c(schunk)?;
     // Where there is no place, there must be nothing to write.
-    let room = if dest.is_null() { 0 } else { room(nbytes) };
-    schunk.decompress_chunk(index(nchunk), bytes_mut(dest.cast(), room)?)
+    let capacity = if dest.is_null() { 0 } else { capacity(nbytes) };
+    schunk.decompress_chunk(index(nchunk), bytes_mut(dest.cast(), capacity)?)
 }
 
 /// Gets a chunk, whole or lazy, and hands it to C; gives its size. After an error there is none,

@@ -43,9 +43,9 @@ pub unsafe fn make(storage: &blosc2_storage, hidden: bool) -> Result<*mut blosc2
         let mut storage = Storage::copy_of(storage)?;
         choose_tuner(storage.cparams());
         let parameters = recorded(storage.cparams());
-        let mut made = parts::with_storage(storage)?;
-        let (host, id) = made.host()?;
-        let storage = *made.storage();
+        let mut created = parts::with_storage(storage)?;
+        let (host, id) = created.host()?;
+        let storage = *created.storage();
         let new = NewSuperChunk {
             path: c_str(storage.urlpath),
             contiguous: storage.contiguous,
@@ -56,7 +56,7 @@ pub unsafe fn make(storage: &blosc2_storage, hidden: bool) -> Result<*mut blosc2
             host,
             id: Some(id),
         };
-        Ok(made.finish(new.make()?))
+        Ok(created.finish(new.make()?))
     })
 }
 
@@ -84,18 +84,18 @@ pub unsafe fn adopt(
     io: *const blosc2_io,
     body: impl FnOnce(&mut SuperChunk) -> Result<()>,
 ) -> Result<*mut blosc2_schunk> {
-    let mut made = parts::with_header(&loaded.header)?;
+    let mut created = parts::with_header(&loaded.header)?;
     let path = path.map(|path| CStrBuf::to_malloc(path.to_bytes()));
-    made.storage().urlpath = path.transpose()?.unwrap_or(null_mut());
-    let (host, id) = made.host()?;
+    created.storage().urlpath = path.transpose()?.unwrap_or(null_mut());
+    let (host, id) = created.host()?;
     let mut schunk = SuperChunk::of_frame(store, loaded, host, id)?;
     body(&mut schunk)?;
-    made.storage().contiguous &= schunk.peek()?.is_frame();
+    created.storage().contiguous &= schunk.peek()?.is_frame();
     // It comes last: until here the back end is the caller's, which goes on with it after an error.
     if let Some(io) = unsafe_granted!(io.as_ref()) {
-        *made.io() = *io;
+        *created.io() = *io;
     }
-    Ok(made.finish(schunk))
+    Ok(created.finish(schunk))
 }
 
 /// Opens the super-chunk at `urlpath`; see `blosc2_schunk_open_offset_udio`.
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn blosc2_schunk_open_offset_udio(
 /// As for [`discard`].
 pub unsafe fn publish(schunk: *mut blosc2_schunk) -> Result<*mut blosc2_schunk> {
     unsafe_granted!({
-        let published = Handle::from_c(schunk).and_then(|made| made.core().publish());
+        let published = Handle::from_c(schunk).and_then(|created| created.core().publish());
         published.inspect_err(|_| discard(schunk))?;
         Ok(schunk)
     })
@@ -186,11 +186,11 @@ pub unsafe fn publish(schunk: *mut blosc2_schunk) -> Result<*mut blosc2_schunk> 
 /// As for [`blosc2_schunk_free`].
 pub unsafe fn discard(schunk: *mut blosc2_schunk) {
     unsafe_granted!({
-        let made = Handle::from_c(schunk).ok();
-        let made = made.and_then(|made| made.core().take_new_frame());
+        let created = Handle::from_c(schunk).ok();
+        let created = created.and_then(|created| created.core().take_new_frame());
         handle::free(schunk);
-        if let Some(mut made) = made {
-            made.remove();
+        if let Some(mut created) = created {
+            created.remove();
         }
     })
 }

@@ -50,8 +50,8 @@ fn copies_that_c_does_not_see_have_the_bytes_of_those_that_it_sees() {
         );
         let mut array = null_mut();
         let len = data.len() as i64;
-        let made = b2nd_from_cbuffer(ctx, &raw mut array, data.as_ptr().cast(), len);
-        assert_eq!((made, b2nd_free_ctx(ctx)), (0, 0));
+        let created = b2nd_from_cbuffer(ctx, &raw mut array, data.as_ptr().cast(), len);
+        assert_eq!((created, b2nd_free_ctx(ctx)), (0, 0));
         let frame = |schunk, owned| {
             let (mut start, mut needs_free) = (null_mut(), false);
             let len = blosc2_schunk_to_buffer(schunk, &raw mut start, &raw mut needs_free);

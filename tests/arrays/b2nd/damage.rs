@@ -76,17 +76,17 @@ fn exercise(array: &Array, rng: &mut Rng) {
         .iter()
         .map(|at| at.saturating_add(1 + rng.below(3) as i64))
         .collect();
-    let room: Vec<i64> = start
+    let capacity: Vec<i64> = start
         .iter()
         .zip(&stop)
         .map(|(a, b)| (b - a).max(0))
         .collect();
-    let items: i64 = room.iter().product();
+    let items: i64 = capacity.iter().product();
     let len = (items as usize).saturating_mul(array.typesize());
     if len < 1 << 22 {
         let mut buffer = vec![1; len];
-        array.get(&start, &stop, &room, &mut buffer);
-        array.set(&start, &stop, &room, &buffer);
+        array.get(&start, &stop, &capacity, &mut buffer);
+        array.set(&start, &stop, &capacity, &buffer);
         let lists: Vec<Vec<i64>> = start.iter().map(|at| vec![*at, 0]).collect();
         let mut buffer = vec![1; array.typesize().saturating_mul(1 << lists.len())];
         array.get_picked(&lists, &mut buffer);

@@ -59,11 +59,11 @@ fn what_grows_after_a_shrink_is_zeros() {
 fn a_repeated_item_goes_on_to_the_end_of_its_chunks_until_something_is_cut_off() {
     let lib = our_arrays();
     let item = 7u32.to_le_bytes();
-    let made = lib.make(&spec(&[4, 4], &[3, 3], &[2, 2], 4), |ctx, array| {
+    let created = lib.make(&spec(&[4, 4], &[3, 3], &[2, 2], 4), |ctx, array| {
         // SAFETY: parameters, a place, and an item.
         unsafe { (lib.f.b2nd_full)(ctx, array, item.as_ptr().cast()) }
     });
-    let array = made.expect("an array");
+    let array = created.expect("an array");
     let numbers = |array: &Array| -> Vec<u32> {
         let data = array.to_buffer().expect("data");
         let items = data

@@ -39,7 +39,16 @@ impl Run<'_> {
         };
         let nothing = count(shape) == 0;
         match op {
-            Op::Set { start, stop, room } | Op::Get { start, stop, room } => {
+            Op::Set {
+                start,
+                stop,
+                capacity,
+            }
+            | Op::Get {
+                start,
+                stop,
+                capacity,
+            } => {
                 let set = matches!(op, Op::Set { .. });
                 let same = || {
                     if set {
@@ -51,7 +60,7 @@ impl Run<'_> {
                 if nothing {
                     return same();
                 }
-                if (0..ndim).any(|d| stop[d] - start[d] > room[d]) {
+                if (0..ndim).any(|d| stop[d] - start[d] > capacity[d]) {
                     return refused(INVALID);
                 }
                 if (0..ndim).any(|d| stop[d] <= start[d]) {
@@ -64,7 +73,7 @@ impl Run<'_> {
                 let stop: Vec<i64> = (0..ndim).map(|d| stop[d].min(shape[d])).collect();
                 let len: Vec<i64> = (0..ndim).map(|d| (stop[d] - start[d]).max(0)).collect();
                 let inside = ranges(&vec![0; ndim], &len);
-                let mut buffer = Model::zeros(room, model.typesize);
+                let mut buffer = Model::zeros(capacity, model.typesize);
                 if set {
                     buffer.data.copy_from_slice(data);
                     let mut after = model.clone();
@@ -185,11 +194,11 @@ impl Run<'_> {
                     return refused(None);
                 }
                 // What the array has not is zeros.
-                let room: Vec<i64> = (0..ndim).map(|d| shape[d].max(stop[d])).collect();
+                let capacity: Vec<i64> = (0..ndim).map(|d| shape[d].max(stop[d])).collect();
                 reads(if empty {
                     vec![]
                 } else {
-                    model.resized(&room).pick(&ranges(start, stop))
+                    model.resized(&capacity).pick(&ranges(start, stop))
                 })
             }
             Op::Join { axis, len, copy } => {
@@ -228,8 +237,17 @@ impl Run<'_> {
             .as_ref()
             .is_some_and(|after| after.shape.iter().zip(shape).any(|(new, old)| new > old));
         match op {
-            Op::Set { start, stop, room } | Op::Get { start, stop, room } => {
-                let tight = (0..shape.len()).all(|d| room[d] >= stop[d] - start[d]);
+            Op::Set {
+                start,
+                stop,
+                capacity,
+            }
+            | Op::Get {
+                start,
+                stop,
+                capacity,
+            } => {
+                let tight = (0..shape.len()).all(|d| capacity[d] >= stop[d] - start[d]);
                 (!inside(start, stop) || !tight).then_some("a slice that is not inside")
             }
             Op::Slice { start, stop } => {

@@ -20,12 +20,12 @@ pub enum Op {
     Set {
         start: Vec<i64>,
         stop: Vec<i64>,
-        room: Vec<i64>,
+        capacity: Vec<i64>,
     },
     Get {
         start: Vec<i64>,
         stop: Vec<i64>,
-        room: Vec<i64>,
+        capacity: Vec<i64>,
     },
     Resize {
         shape: Vec<i64>,
@@ -150,7 +150,7 @@ pub fn spec(rng: &mut Rng) -> Spec {
 }
 
 fn slice(rng: &mut Rng, shape: &[i64]) -> (Vec<i64>, Vec<i64>, Vec<i64>) {
-    let (mut start, mut stop, mut room) = (vec![], vec![], vec![]);
+    let (mut start, mut stop, mut capacity) = (vec![], vec![], vec![]);
     let whole = rng.below(6) == 0;
     for len in shape {
         let a = rng.below(*len as usize + 1) as i64;
@@ -163,7 +163,7 @@ fn slice(rng: &mut Rng, shape: &[i64]) -> (Vec<i64>, Vec<i64>, Vec<i64>) {
         } else {
             0
         };
-        room.push(b - a + more);
+        capacity.push(b - a + more);
     }
     if rng.below(25) == 0 && !shape.is_empty() {
         // Something that cannot be, perhaps.
@@ -171,13 +171,13 @@ fn slice(rng: &mut Rng, shape: &[i64]) -> (Vec<i64>, Vec<i64>, Vec<i64>) {
         match rng.below(3) {
             0 => stop[d] += 1 + rng.below(20) as i64,
             1 => start[d] = -1 - rng.below(3) as i64,
-            _ => room[d] -= 1,
+            _ => capacity[d] -= 1,
         }
         if rng.below(2) == 0 {
-            room[d] = (stop[d] - start[d]).max(0);
+            capacity[d] = (stop[d] - start[d]).max(0);
         }
     }
-    (start, stop, room)
+    (start, stop, capacity)
 }
 
 fn lists(rng: &mut Rng, shape: &[i64]) -> Vec<Vec<i64>> {
@@ -207,7 +207,7 @@ pub fn op(rng: &mut Rng, model: &Model, chunks: &[i32]) -> Op {
             0 | 1 => Op::Set {
                 start: vec![],
                 stop: vec![],
-                room: vec![],
+                capacity: vec![],
             },
             2 => Op::View,
             3 => Op::Copy {
@@ -223,12 +223,20 @@ pub fn op(rng: &mut Rng, model: &Model, chunks: &[i32]) -> Op {
     let wild = rng.below(20) == 0;
     match rng.below(24) {
         0..5 => {
-            let (start, stop, room) = slice(rng, shape);
-            Op::Set { start, stop, room }
+            let (start, stop, capacity) = slice(rng, shape);
+            Op::Set {
+                start,
+                stop,
+                capacity,
+            }
         }
         5..8 => {
-            let (start, stop, room) = slice(rng, shape);
-            Op::Get { start, stop, room }
+            let (start, stop, capacity) = slice(rng, shape);
+            Op::Get {
+                start,
+                stop,
+                capacity,
+            }
         }
         8 | 9 => {
             let mut new: Vec<i64> = shape.iter().map(|len| small(rng, *len)).collect();

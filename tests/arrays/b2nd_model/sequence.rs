@@ -134,28 +134,30 @@ impl Side {
     }
 
     /// A derived array, read and thrown away.
-    fn read(made: Result<Array, c_int>) -> Outcome {
-        match made.and_then(|array| array.to_buffer()) {
+    fn read(created: Result<Array, c_int>) -> Outcome {
+        match created.and_then(|array| array.to_buffer()) {
             Ok(data) => (0, data),
             Err(rc) => (rc, Vec::new()),
         }
     }
 
     fn apply(&mut self, op: &Op, run: &Given) -> Outcome {
-        let room = |shape: &[i64]| {
+        let capacity = |shape: &[i64]| {
             let shape: Vec<i64> = shape.iter().map(|len| (*len).max(0)).collect();
             count(&shape) * run.typesize
         };
         match op {
-            Op::Set { start, stop, room } => {
-                (self.array().set(start, stop, room, run.data), vec![])
-            }
+            Op::Set {
+                start,
+                stop,
+                capacity,
+            } => (self.array().set(start, stop, capacity, run.data), vec![]),
             Op::Get {
                 start,
                 stop,
-                room: shape,
+                capacity: shape,
             } => {
-                let mut buffer = vec![0x5a; run.data.len().max(room(shape))];
+                let mut buffer = vec![0x5a; run.data.len().max(capacity(shape))];
                 let rc = self.array().get(start, stop, shape, &mut buffer);
                 (rc, if rc == 0 { buffer } else { vec![] })
             }
@@ -254,8 +256,8 @@ impl Run<'_> {
     /// The bytes that an operation writes.
     fn data(&mut self, op: &Op) -> Vec<u8> {
         let items = match op {
-            Op::Set { room, .. } | Op::Get { room, .. } => {
-                count(&room.iter().map(|len| (*len).max(0)).collect::<Vec<_>>())
+            Op::Set { capacity, .. } | Op::Get { capacity, .. } => {
+                count(&capacity.iter().map(|len| (*len).max(0)).collect::<Vec<_>>())
             }
             Op::Append { axis, len } | Op::Insert { axis, len, .. } => {
                 let mut shape = self.model.shape.clone();

@@ -220,7 +220,7 @@ fn no_change_makes_damaged_bytes_right() {
             2 => SuperChunk::from_frame(Buffer::copy_of(&files[0].1)?, 1),
             _ => SuperChunk::open(&path, 0, 1, Protection::default()),
         };
-        let mut made = 0;
+        let mut created = 0;
         for (name, change) in CHANGES {
             let what = format!("kind {kind}, place {place}, {name}");
             // Once with a handle that has read what it could, and once with one that has not.
@@ -232,7 +232,7 @@ fn no_change_makes_damaged_bytes_right() {
                 }
                 let mut chunks = before.clone();
                 // What fails half way has told how far it came.
-                made += usize::from(change(&frame, &mut chunks).is_ok());
+                created += usize::from(change(&frame, &mut chunks).is_ok());
                 assert!(errors(&frame, &chunks, &what) > 0, "{what}");
                 copies(&frame, &chunks, kind, &folder.join("copy"), &what);
                 // Without what changes have left free.
@@ -243,7 +243,7 @@ fn no_change_makes_damaged_bytes_right() {
                 }
             }
         }
-        assert!(made > CHANGES.len(), "{made}");
+        assert!(created > CHANGES.len(), "{created}");
         write_files(&path, &vec![(String::new(), Vec::new())]);
         std::fs::remove_file(&path).expect("a file");
     }

@@ -212,17 +212,17 @@ fn a_chunk_without_checksums_among_others_is_found() {
         for (file, (_, bytes)) in files.iter().enumerate() {
             let mut headers: Vec<usize> = Vec::new();
             // A chunk of 32,000 bytes has 8 blocks of 4,096.
-            let front = EXTENDED_HEADER_LENGTH + 4 * 8;
-            for at in front..bytes.len() {
-                if bytes[at..].starts_with(&MAGIC) && bytes[at - front + 30] & CHECKSUMS != 0 {
-                    headers.push(at - front);
+            let prefix = EXTENDED_HEADER_LENGTH + 4 * 8;
+            for at in prefix..bytes.len() {
+                if bytes[at..].starts_with(&MAGIC) && bytes[at - prefix + 30] & CHECKSUMS != 0 {
+                    headers.push(at - prefix);
                 }
             }
             for at in headers {
                 let mut damaged = files.clone();
                 let chunk = &mut damaged[file].1[at..];
                 chunk[30] &= !CHECKSUMS;
-                chunk[front..front + MAGIC.len()].fill(0);
+                chunk[prefix..prefix + MAGIC.len()].fill(0);
                 write_files(&path, &damaged);
                 assert!(is_found(look(lib, &path).as_ref()), "{file} {at}");
                 tried += 1;

@@ -286,7 +286,7 @@ fn the_environment_asks_for_them() {
     let lib = our_schunks();
     let folder = Folder::new("checksums-environment");
     let cparams = blosc2_cparams::defaults();
-    let made = move |value: Option<&str>, contiguous: bool, name: Option<&str>| {
+    let created = move |value: Option<&str>, contiguous: bool, name: Option<&str>| {
         // SAFETY: this process has no other thread.
         unsafe {
             match value {
@@ -304,13 +304,13 @@ fn the_environment_asks_for_them() {
     };
     let outcome = isolated(60, || {
         let got = [
-            made(None, true, None),
-            made(Some("0"), true, None),
-            made(Some("1"), true, None),
-            made(Some("1"), true, Some("file")),
-            made(Some("1"), false, Some("directory")),
+            created(None, true, None),
+            created(Some("0"), true, None),
+            created(Some("1"), true, None),
+            created(Some("1"), true, Some("file")),
+            created(Some("1"), false, Some("directory")),
             // Chunks that are each on their own are no frame.
-            made(Some("1"), false, None),
+            created(Some("1"), false, None),
         ];
         match got == [0, 0, 1, 1, 1, 0] {
             true => Ok(()),

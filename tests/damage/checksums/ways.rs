@@ -164,8 +164,8 @@ fn all_copies(s: &Schunk, shape: &Shape, path: &Path) -> Vec<Vec<Given>> {
     }
     for contiguous in [true, false] {
         remove();
-        let made = s.copy(contiguous, Some(&copy), None);
-        all.extend(made.map(|copy| all_calls(&copy, shape)));
+        let created = s.copy(contiguous, Some(&copy), None);
+        all.extend(created.map(|copy| all_calls(&copy, shape)));
     }
     remove();
     all

@@ -82,13 +82,13 @@ fn header(kind: header::FrameKind, nbytes: i64, chunksize: i32, typesize: i32) -
 
 /// Puts the parts of a frame together.
 fn join(
-    front: impl AsRef<[u8]>,
+    prefix: impl AsRef<[u8]>,
     data: &[u8],
     index: &[u8],
     trailer: &[u8],
     cbytes: u64,
 ) -> Vec<u8> {
-    let mut frame = [front.as_ref(), data, index, trailer].concat();
+    let mut frame = [prefix.as_ref(), data, index, trailer].concat();
     let len = frame.len() as u64;
     header::set_extent(&mut frame, len, cbytes);
     frame
@@ -96,9 +96,9 @@ fn join(
 
 /// A contiguous frame with these metalayers.
 fn contiguous_with(h: &Header, layers: &[MetalayerRef], data: &[u8], index: &[u8]) -> Seed {
-    let front = h.encode(layers).expect("a header");
+    let prefix = h.encode(layers).expect("a header");
     let trailer = trailer::encode(&[]).expect("a trailer");
-    Seed::Contiguous(join(front, data, index, &trailer, data.len() as u64))
+    Seed::Contiguous(join(prefix, data, index, &trailer, data.len() as u64))
 }
 
 /// A contiguous frame.
@@ -110,9 +110,9 @@ fn contiguous(nbytes: i64, chunksize: i32, data: &[u8], index: &[u8]) -> Seed {
 /// A directory whose files of chunks are all the same.
 fn directory(nbytes: i64, chunksize: i32, chunk: &[u8], files: usize, index: &[u8]) -> Seed {
     let h = header(header::FrameKind::Sparse, nbytes, chunksize, 1);
-    let front = h.encode(&[]).expect("a header");
+    let prefix = h.encode(&[]).expect("a header");
     let trailer = trailer::encode(&[]).expect("a trailer");
-    let frame = join(front, &[], index, &trailer, 1 << 40);
+    let frame = join(prefix, &[], index, &trailer, 1 << 40);
     let mut all = vec![("chunks.b2frame".to_owned(), frame)];
     all.extend((0..files).map(|file| (format!("{file:08X}.chunk"), chunk.to_vec())));
     Seed::Directory(all)
@@ -230,24 +230,24 @@ fn metalayers(lib: &SchunkLib) -> Vec<Built> {
     let mut built = Vec::new();
     for (count, len) in [(8192, 400_000), (8192, 1000), (100, 3 << 20)] {
         h.has_vlmetalayers = true;
-        let front = h.encode(&[]).expect("a header");
+        let prefix = h.encode(&[]).expect("a header");
         let trailer = shared_trailer(count, &real(lib, len));
         built.push(Built::new(
             format!("{count} variable metalayers share a content of {len} bytes"),
-            Seed::Contiguous(join(front, &[], &[], &trailer, 0)),
+            Seed::Contiguous(join(prefix, &[], &[], &trailer, 0)),
             Verdict::Refused,
         ));
     }
     h.has_vlmetalayers = false;
-    let mut front = Vec::from(h.encode(&[]).expect("a header"));
-    front.truncate(87);
-    front.extend(shared_metalayers(16, 87, 0, &vec![7; 3 << 20]));
-    let len = front.len() as u32;
-    front[11..15].copy_from_slice(&len.to_be_bytes());
+    let mut prefix = Vec::from(h.encode(&[]).expect("a header"));
+    prefix.truncate(87);
+    prefix.extend(shared_metalayers(16, 87, 0, &vec![7; 3 << 20]));
+    let len = prefix.len() as u32;
+    prefix[11..15].copy_from_slice(&len.to_be_bytes());
     let trailer = trailer::encode(&[]).expect("a trailer");
     built.push(Built::new(
         "16 metalayers share a content",
-        Seed::Contiguous(join(front, &[], &[], &trailer, 0)),
+        Seed::Contiguous(join(prefix, &[], &[], &trailer, 0)),
         Verdict::Refused,
     ));
     let small: Vec<(Vec<u8>, Vec<u8>)> = (0..8192u32)

@@ -178,19 +178,19 @@ fn fields(seed: &Seed, lib: &'static SchunkLib) -> Vec<Field> {
         .filter(|(name, ..)| *name != "cbytes" || matches!(seed, Seed::Contiguous(_)))
         .collect();
     add(&numbers, 0, 0, "header", Order::Big);
-    let front = file(seed, 0);
-    let header = u32::from_be_bytes(front[11..15].try_into().expect("4 bytes")) as usize;
-    let cbytes = u64::from_be_bytes(front[39..47].try_into().expect("8 bytes")) as usize;
+    let prefix = file(seed, 0);
+    let header = u32::from_be_bytes(prefix[11..15].try_into().expect("4 bytes")) as usize;
+    let cbytes = u64::from_be_bytes(prefix[39..47].try_into().expect("8 bytes")) as usize;
     let index = match seed {
         Seed::Contiguous(_) => header + cbytes,
         Seed::Directory(_) => header,
     };
-    let nbytes = u64::from_be_bytes(front[30..38].try_into().expect("8 bytes"));
+    let nbytes = u64::from_be_bytes(prefix[30..38].try_into().expect("8 bytes"));
     if nbytes > 0 {
         add(&CHUNK, 0, index, "index", Order::Little);
     }
     add(
-        &[("length", front.len() - 22, 4)],
+        &[("length", prefix.len() - 22, 4)],
         0,
         0,
         "trailer",
@@ -204,10 +204,10 @@ fn fields(seed: &Seed, lib: &'static SchunkLib) -> Vec<Field> {
         }
     }
     let name = b"b2nd\xd2";
-    if let Some(at) = front.windows(name.len()).position(|window| window == name) {
+    if let Some(at) = prefix.windows(name.len()).position(|window| window == name) {
         let at = at + name.len();
-        let at = u32::from_be_bytes(front[at..at + 4].try_into().expect("4 bytes")) as usize + 5;
-        let ndim = usize::from(front[at + 2]);
+        let at = u32::from_be_bytes(prefix[at..at + 4].try_into().expect("4 bytes")) as usize + 5;
+        let ndim = usize::from(prefix[at + 2]);
         let mut numbers = vec![("dimensions", 2, 1)];
         for dim in 0..ndim {
             numbers.push(("shape", 5 + 9 * dim, 8));
@@ -251,17 +251,17 @@ struct Found {
 impl Found {
     fn of(s: &Schunk) -> Self {
         let fields = s.fields();
-        let mut room = vec![0; ROOM];
+        let mut capacity = vec![0; ROOM];
         let (mut chunks, mut digests, mut joined) = (Vec::new(), Vec::new(), Vec::new());
         for nchunk in 0..fields.nchunks.min(400) {
-            let rc = s.decompress_chunk(nchunk, &mut room);
-            let data = &room[..rc.max(0) as usize];
+            let rc = s.decompress_chunk(nchunk, &mut capacity);
+            let data = &capacity[..rc.max(0) as usize];
             joined.extend_from_slice(data);
             digests.push(digest(data) as u16);
             chunks.push(rc);
             // A chunk of uninitialised items leaves the buffer as it was.
             let used = if rc < 0 { ROOM } else { rc as usize };
-            room[..used].fill(0);
+            capacity[..used].fill(0);
         }
         let typesize = i64::from(fields.typesize.max(1));
         let len = (fields.nbytes / typesize)
@@ -269,9 +269,9 @@ impl Found {
             .unwrap_or(0);
         let mut whole = None;
         if (0..=ROOM as i64).contains(&len) {
-            room.fill(0);
-            if s.get_slice(0, len / typesize, &mut room) >= 0 {
-                whole = Some(digest(&room[..len as usize]));
+            capacity.fill(0);
+            if s.get_slice(0, len / typesize, &mut capacity) >= 0 {
+                whole = Some(digest(&capacity[..len as usize]));
             }
         }
         let joined = digest(&joined[..joined.len().min(len.max(0) as usize)]);
@@ -371,7 +371,7 @@ impl Found {
 
 /// Opens the frame at `path`, or in a buffer, and reads all of it, in a child.
 fn fate(lib: &'static SchunkLib, seed: &Seed, path: &Path, buffer: bool) -> Fate {
-    let told = isolated(PATIENCE, || {
+    let reported = isolated(PATIENCE, || {
         limit();
         let opened = match seed {
             Seed::Contiguous(frame) if buffer => lib.open_buffer(frame, false),
@@ -385,7 +385,7 @@ fn fate(lib: &'static SchunkLib, seed: &Seed, path: &Path, buffer: bool) -> Fate
         });
         Err(text)
     });
-    let text = told.err().unwrap_or_default();
+    let text = reported.err().unwrap_or_default();
     match Found::parse(&text) {
         _ if text == "refused" => Fate::Refused,
         Some(found) => Fate::Opened(found),
@@ -407,7 +407,7 @@ fn limit() {
 
 /// Whether the array at `path` opens, and what its first and last items are.
 fn array_fate(lib: &'static B2ndLib, path: &Path) -> Fate {
-    let told = isolated(PATIENCE, || {
+    let reported = isolated(PATIENCE, || {
         limit();
         let Ok(array) = lib.open_path(path) else {
             return Err("refused".into());
@@ -416,7 +416,7 @@ fn array_fate(lib: &'static B2ndLib, path: &Path) -> Fate {
         std::mem::forget(array);
         Err(text)
     });
-    let text = told.err().unwrap_or_default();
+    let text = reported.err().unwrap_or_default();
     match Found::parse(&text) {
         _ if text == "refused" => Fate::Refused,
         Some(found) => Fate::Opened(found),
@@ -434,16 +434,16 @@ fn array_found(array: &Array) -> Found {
         ..Found::default()
     };
     if (1..=ROOM as i64).contains(&found.nbytes) {
-        let mut room = vec![0; found.nbytes as usize];
-        let rc = array.get(&vec![0; shape.len()], &shape, &shape, &mut room);
+        let mut capacity = vec![0; found.nbytes as usize];
+        let rc = array.get(&vec![0; shape.len()], &shape, &shape, &mut capacity);
         // An error stands for a chunk that cannot be read.
         found.chunks = vec![i64::from(rc.min(0))];
         found.digests = vec![0];
         if rc >= 0 {
-            found.whole = Some(digest(&room));
-            found.joined = digest(&room);
+            found.whole = Some(digest(&capacity));
+            found.joined = digest(&capacity);
             found.chunks = vec![found.nbytes];
-            found.digests = vec![digest(&room) as u16];
+            found.digests = vec![digest(&capacity) as u16];
         }
     }
     found
@@ -554,15 +554,15 @@ fn try_lies(
                     continue;
                 }
                 let name = field.name.split("'s ").last().unwrap_or_default();
-                let told = field.get(seed);
+                let reported = field.get(seed);
                 println!(
-                    "{which} {} {lie} for {told}: {what} {ours:?} {theirs:?}",
+                    "{which} {} {lie} for {reported}: {what} {ours:?} {theirs:?}",
                     field.name
                 );
                 report.fail(
                     &format!("{what} ({name})"),
                     format!(
-                        "{which}, {}: {lie} for {told}\n  {ours:?}\n  {theirs:?}",
+                        "{which}, {}: {lie} for {reported}\n  {ours:?}\n  {theirs:?}",
                         field.name
                     ),
                 );

@@ -43,7 +43,7 @@ fn seconds() -> f64 {
 }
 
 /// Opens the frame and looks at it; whether it opened.
-fn open(lib: &'static SchunkLib, seed: &Seed, way: Way, path: &Path, room: &mut [u8]) -> bool {
+fn open(lib: &'static SchunkLib, seed: &Seed, way: Way, path: &Path, capacity: &mut [u8]) -> bool {
     let schunk = match (seed, way) {
         (Seed::Contiguous(frame), Way::Copied) => lib.open_buffer(frame, true),
         // SAFETY: the frame outlives the super-chunk.
@@ -53,15 +53,15 @@ fn open(lib: &'static SchunkLib, seed: &Seed, way: Way, path: &Path, room: &mut 
                 return false;
             };
             let (start, stop) = (vec![0; array.shape().len()], vec![1; array.shape().len()]);
-            array.get(&start, &stop, &stop, &mut room[..array.typesize()]);
+            array.get(&start, &stop, &stop, &mut capacity[..array.typesize()]);
             let last: Vec<i64> = array.shape().iter().map(|len| len - 1).collect();
-            array.get_sparse(&last, &mut room[..array.typesize()]);
+            array.get_sparse(&last, &mut capacity[..array.typesize()]);
             return true;
         }
         _ => lib.open_path(path),
     };
     schunk.is_some_and(|schunk| {
-        look(&schunk, room);
+        look(&schunk, capacity);
         true
     })
 }
@@ -77,11 +77,11 @@ fn measured(
     let size = built.seed.size();
     let most = FREE + TIMES * size + built.asked;
     let time = SECONDS + (size + built.asked) as f64 / BYTES_A_SECOND;
-    let mut room = vec![1; ROOM];
+    let mut capacity = vec![1; ROOM];
     // What is loaded or made at first use is not the frame's.
     let small = built::small();
     for way in [Way::Copied, Way::Lent] {
-        open(lib, &small, way, path, &mut room);
+        open(lib, &small, way, path, &mut capacity);
     }
     forget_peaks();
     let (addresses, resident, begun) = (status("VmSize"), status("VmRSS"), seconds());
@@ -93,7 +93,7 @@ fn measured(
         // SAFETY: this child's own limit.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
     }
-    let opened = open(lib, &built.seed, way, path, &mut room);
+    let opened = open(lib, &built.seed, way, path, &mut capacity);
     let took = seconds() - begun;
     let grown = [("VmPeak", addresses), ("VmHWM", resident)];
     for (what, before) in grown {

@@ -40,7 +40,7 @@ impl Creation {
     }
 
     /// What was made, where the creation says that it is.
-    fn made(&self, sweep: &Sweep, path: &Path, rc: i64) -> Result<State, Wrong> {
+    fn created(&self, sweep: &Sweep, path: &Path, rc: i64) -> Result<State, Wrong> {
         let mut states = Vec::new();
         for lib in [Some(sweep.lib), sweep.reference].into_iter().flatten() {
             let offset = if self.appends { rc } else { 0 };
@@ -68,7 +68,7 @@ impl Creation {
         if rc < 0 {
             return sweep.broken(&self.name(), rc);
         }
-        let expected = match self.made(sweep, &target, rc) {
+        let expected = match self.created(sweep, &target, rc) {
             Ok(expected) => expected,
             Err((_, wrong)) => return sweep.broken(&self.name(), wrong),
         };
@@ -117,7 +117,7 @@ impl Trial<'_> {
             creation.clear(sweep);
         } else {
             let old = sweep.lib.open_path(target).map(|s| read(&s));
-            let new = creation.made(sweep, target, 0).ok();
+            let new = creation.created(sweep, target, 0).ok();
             let whole = old == Some(old_state(sweep.lib)) || new.as_ref() == Some(self.expected);
             check(whole, "corrupt", || {
                 format!("returns {rc}; what was there is gone")
@@ -133,7 +133,7 @@ impl Trial<'_> {
 
     /// What was made is what it should be, and nothing else is there.
     fn look(&self, sweep: &Sweep, target: &Path, rc: i64, fault: &Fault) -> Result<(), Wrong> {
-        let state = self.creation.made(sweep, target, rc)?;
+        let state = self.creation.created(sweep, target, rc)?;
         check(state == *self.expected, "wrong code", || {
             "something else was made".to_owned()
         })?;

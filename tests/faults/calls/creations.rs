@@ -71,24 +71,24 @@ fn spec(contiguous: bool, path: Option<&Path>) -> Spec {
     }
 }
 
-fn made<T, E>(made: Result<T, E>) -> i64 {
-    if made.is_ok() { 0 } else { -1 }
+fn created<T, E>(created: Result<T, E>) -> i64 {
+    if created.is_ok() { 0 } else { -1 }
 }
 
 fn new(source: &Source, contiguous: bool, path: &Path) -> i64 {
     let lib = source.schunk.lib;
-    made(
+    created(
         lib.create(contiguous, Some(path), &parameters(), 1, None)
             .ok_or(()),
     )
 }
 
 fn new_map(source: &Source, path: &Path) -> i64 {
-    made(Opened::new_map(source.schunk.lib, path, &parameters()).ok_or(()))
+    created(Opened::new_map(source.schunk.lib, path, &parameters()).ok_or(()))
 }
 
 fn copied(source: &Source, contiguous: bool, path: &Path, cparams: Option<&blosc2_cparams>) -> i64 {
-    made(
+    created(
         source
             .schunk
             .copy(contiguous, Some(path), cparams)
@@ -103,7 +103,7 @@ fn array(source: &Source) -> &Array {
 fn special(contiguous: bool, path: &Path, full: bool) -> i64 {
     let arrays = our_arrays();
     let value = 5.5f64;
-    made(arrays.make(&spec(contiguous, Some(path)), |ctx, array| {
+    created(arrays.make(&spec(contiguous, Some(path)), |ctx, array| {
         // SAFETY: parameters, a place and an item.
         unsafe {
             match full {
@@ -175,38 +175,38 @@ pub fn creations() -> Vec<Creation> {
         add("array saved", from, nothing, false, save);
         add("array appended", from, There::File, true, save_append);
         add("array copied to a file", from, nothing, false, |s, to| {
-            made(array(s).copy(&spec(true, Some(to))))
+            created(array(s).copy(&spec(true, Some(to))))
         });
         add(
             "array copied to other chunks in a file",
             from,
             nothing,
             false,
-            |s, to| made(array(s).copy(&other_chunks(true, to))),
+            |s, to| created(array(s).copy(&other_chunks(true, to))),
         );
         add(
             "array copied to other chunks in a directory",
             from,
             nothing,
             false,
-            |s, to| made(array(s).copy(&other_chunks(false, to))),
+            |s, to| created(array(s).copy(&other_chunks(false, to))),
         );
         add(
             "slice of an array in a file",
             from,
             nothing,
             false,
-            |s, to| made(array(s).slice(&spec(true, Some(to)), &[3, 4], &[25, 33])),
+            |s, to| created(array(s).slice(&spec(true, Some(to)), &[3, 4], &[25, 33])),
         );
         add(
             "slice of an array in a directory",
             from,
             nothing,
             false,
-            |s, to| made(array(s).slice(&spec(false, Some(to)), &[3, 4], &[25, 33])),
+            |s, to| created(array(s).slice(&spec(false, Some(to)), &[3, 4], &[25, 33])),
         );
         add("arrays joined in a file", from, nothing, false, |s, to| {
-            made(array(s).joined(&spec(true, Some(to)), array(s), 0))
+            created(array(s).joined(&spec(true, Some(to)), array(s), 0))
         });
     }
     add(
@@ -271,7 +271,7 @@ pub fn creations() -> Vec<Creation> {
 
 fn of_buffer(contiguous: bool, path: &Path) -> i64 {
     let items = Kind::SmoothFloat64.bytes(30 * 40 * 8, 3);
-    made(our_arrays().array_of(&spec(contiguous, Some(path)), &items))
+    created(our_arrays().array_of(&spec(contiguous, Some(path)), &items))
 }
 
 /// Something to copy, in a folder of its own.

@@ -400,7 +400,7 @@ fn follow_each(lib: &'static SchunkLib, report: &mut Report, path: &Path) {
         while at <= calls {
             report.case();
             match follow(lib, id, at, path) {
-                Ok(made) if at == 0 => calls = made,
+                Ok(created) if at == 0 => calls = created,
                 Ok(_) => {}
                 Err(wrong) => {
                     report.fail(

@@ -314,8 +314,8 @@ impl Disk {
                 self.names_since.push(Renaming::Set(name.clone(), node));
             }
             Event::MakeDir(name) => {
-                let made = Renaming::Set(name.clone(), Node::Directory);
-                self.names_since.push(made);
+                let created = Renaming::Set(name.clone(), Node::Directory);
+                self.names_since.push(created);
             }
             Event::Unlink(name) => self.names_since.push(Renaming::Remove(name.clone())),
             Event::Rename(from, to) => {

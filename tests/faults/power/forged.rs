@@ -289,10 +289,10 @@ fn stranger(lib: &'static SchunkLib, at: u64, make: impl Fn(u64) -> Record) -> V
         let len = last.bytes.len() + record_len - short;
         last.bytes.resize(len, 0).expect("memory");
     }
-    let front = encode(&record);
-    assert_eq!(front.len(), record_len);
+    let prefix = encode(&record);
+    assert_eq!(prefix.len(), record_len);
     let fixed = short - END - 1;
-    bytes[start..start + fixed].copy_from_slice(&front[..fixed]);
+    bytes[start..start + fixed].copy_from_slice(&prefix[..fixed]);
     let end = bytes.len() - END;
     let sealed = end_of(&bytes[start..end], record_len);
     bytes[end..].copy_from_slice(&sealed);

@@ -110,9 +110,9 @@ fn look(lib: &'static SchunkLib, path: &Path, round: Round, left: &Left) -> Resu
     wait(round.later);
     let s = lib.open_path(path).ok_or("the reader cannot open it")?;
     let state = read(&s);
-    let told = |may: &State| state == *may || state == with_chunk(may);
+    let reported = |may: &State| state == *may || state == with_chunk(may);
     // Without the lock a reader may meet the frame in the middle of a change.
-    match !round.locking || left.may.iter().any(told) {
+    match !round.locking || left.may.iter().any(reported) {
         true => Ok(()),
         false => Err("the reader sees something else".into()),
     }

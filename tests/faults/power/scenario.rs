@@ -99,8 +99,8 @@ fn data(seed: u64) -> Vec<u8> {
 
 /// A frame of two chunks.
 fn small(lib: &'static SchunkLib, contiguous: bool, path: Option<&Path>, seed: u64) -> Schunk {
-    let made = lib.create(contiguous, path, &parameters(), 1, None);
-    let s = made.expect("a new frame");
+    let created = lib.create(contiguous, path, &parameters(), 1, None);
+    let s = created.expect("a new frame");
     for seed in [seed, seed + 1] {
         fine(s.append_buffer(&data(seed), 4000));
     }

@@ -46,7 +46,7 @@ impl Map {
     }
 
     /// What the fields say, but for addresses. A copy's address space is whole pages with us.
-    fn told(&self) -> String {
+    fn reported(&self) -> String {
         let mapping_size = if self.is_memory_only {
             0
         } else {
@@ -95,15 +95,15 @@ fn maps() {
         let name = at.c("file");
         let mut map = Map::new(mode, random.of(&[0, 1, 5000, 100_000, 1 << 30]));
         let io = &at.io;
-        let mut told = String::new();
+        let mut reported = String::new();
         // SAFETY: the strings end; `map` is open until it is destroyed; the buffers are long
         // enough.
         unsafe {
             let stream = (io.blosc2_stdio_mmap_open)(name.as_ptr(), c"rb".as_ptr(), map.raw());
-            told += &format!("{}\n{}\n", stream == map.raw(), map.told());
+            reported += &format!("{}\n{}\n", stream == map.raw(), map.reported());
             let again = (io.blosc2_stdio_mmap_open)(name.as_ptr(), null(), map.raw());
             let other = (io.blosc2_stdio_mmap_open)(at.c("other").as_ptr(), null(), map.raw());
-            told += &format!("{} {}\n", again == stream, other.is_null());
+            reported += &format!("{} {}\n", again == stream, other.is_null());
             for step in 0..40u8 {
                 let (size, nitems) = (
                     random.of(&[1, 1, 3, 100, 0, -1]),
@@ -114,8 +114,8 @@ fn maps() {
                     0 => random.of(&[-1, i64::MIN, i64::MAX, i64::MAX - 3]),
                     _ => random.below(here + 3000) as i64,
                 };
-                told += &format!("{step}: {size} {nitems} {position}: ");
-                told += &match random.below(6) {
+                reported += &format!("{step}: {size} {nitems} {position}: ");
+                reported += &match random.below(6) {
                     // The reference writes through a map that it cannot write through, and past the
                     // end of what the file of a copy can hold.
                     0..=2 if mode == c"w+" || mode == c"r+" => {
@@ -142,22 +142,22 @@ fn maps() {
                     3 => format!("size {}", (io.blosc2_stdio_mmap_size)(stream)),
                     _ => format!("read {}", read(at, &mut map, size, nitems, position)),
                 };
-                told += &format!(" {}\n", map.told());
+                reported += &format!(" {}\n", map.reported());
             }
             if mode == c"c" {
                 let half = (map.file_size / 2) as i64;
-                told += &format!("{} ", (io.blosc2_stdio_mmap_truncate)(stream, half));
-                told += &read(at, &mut map, 1, half, 0);
-                told += &read(at, &mut map, 1, half + 1, 0);
+                reported += &format!("{} ", (io.blosc2_stdio_mmap_truncate)(stream, half));
+                reported += &read(at, &mut map, 1, half, 0);
+                reported += &read(at, &mut map, 1, half + 1, 0);
             }
-            told += &format!(
+            reported += &format!(
                 "{} {} {}",
                 (io.blosc2_stdio_mmap_close)(stream),
                 (io.blosc2_stdio_mmap_destroy)(stream),
-                map.told()
+                map.reported()
             );
         }
-        told
+        reported
     });
 }
 
@@ -165,7 +165,7 @@ fn maps() {
 fn maps_that_are_none() {
     compare("mmap-edges", 1, |at, _| {
         let io = &at.io;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let file = at.c("file");
         fs::write(at.path("file"), b"0123456789").expect("writes");
         // SAFETY: the strings end; every struct is as it was made, or as the library left it.
@@ -179,27 +179,27 @@ fn maps_that_are_none() {
                     map.urlpath.is_null()
                 )
             };
-            told.push(open(null(), &mut Map::new(c"r", 1)));
-            told.push(open(at.c("missing").as_ptr(), &mut Map::new(c"r", 1)));
-            told.push(open(at.c("missing").as_ptr(), &mut Map::new(c"r+", 1)));
-            told.push(open(at.c("missing").as_ptr(), &mut Map::new(c"c", 1)));
-            told.push(open(at.c("none/file").as_ptr(), &mut Map::new(c"w+", 1)));
-            told.push(open(at.c("").as_ptr(), &mut Map::new(c"r", 1)));
+            reported.push(open(null(), &mut Map::new(c"r", 1)));
+            reported.push(open(at.c("missing").as_ptr(), &mut Map::new(c"r", 1)));
+            reported.push(open(at.c("missing").as_ptr(), &mut Map::new(c"r+", 1)));
+            reported.push(open(at.c("missing").as_ptr(), &mut Map::new(c"c", 1)));
+            reported.push(open(at.c("none/file").as_ptr(), &mut Map::new(c"w+", 1)));
+            reported.push(open(at.c("").as_ptr(), &mut Map::new(c"r", 1)));
             for mode in [c"", c"rb", c"w", c"a", c"R", c"r+ "] {
-                told.push(open(file.as_ptr(), &mut Map::new(mode, 1)));
+                reported.push(open(file.as_ptr(), &mut Map::new(mode, 1)));
             }
-            told.push(open(
+            reported.push(open(
                 file.as_ptr(),
                 &mut Map {
                     mode: null(),
                     ..Map::new(c"r", 1)
                 },
             ));
-            told.push(open(file.as_ptr(), &mut Map::new(c"r+", usize::MAX)));
+            reported.push(open(file.as_ptr(), &mut Map::new(c"r+", usize::MAX)));
             let nothing = (io.blosc2_stdio_mmap_open)(file.as_ptr(), null(), null_mut());
-            told.push(nothing.is_null().to_string());
+            reported.push(nothing.is_null().to_string());
             let mut never = Map::new(c"r", 1);
-            told.push(format!(
+            reported.push(format!(
                 "{} {} {} {} {}",
                 (io.blosc2_stdio_mmap_destroy)(null_mut()),
                 (io.blosc2_stdio_mmap_size)(never.raw()),
@@ -231,13 +231,13 @@ fn maps_that_are_none() {
                     position,
                     memory.raw(),
                 );
-                told.push(format!(
+                reported.push(format!(
                     "{n} {}",
                     read(at, &mut memory, size, nitems, position)
                 ));
             }
-            told.push(read(at, &mut memory, 1, 8, 28));
-            told.push(format!(
+            reported.push(read(at, &mut memory, 1, 8, 28));
+            reported.push(format!(
                 "{} {} {}",
                 (io.blosc2_stdio_mmap_read)(null_mut(), 1, 1, 0, memory.raw()),
                 (io.blosc2_stdio_mmap_truncate)(memory.raw(), 32),
@@ -250,13 +250,13 @@ fn maps_that_are_none() {
                 ..Map::new(c"r", 1)
             });
             let stream = (io.blosc2_stdio_mmap_open)(file.as_ptr(), null(), heap.cast());
-            told.push(format!(
+            reported.push(format!(
                 "{} {}",
                 stream == heap.cast(),
                 (io.blosc2_stdio_mmap_destroy)(heap.cast())
             ));
         }
-        told.join("\n")
+        reported.join("\n")
     });
 }
 

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 /// The table and the library's being initialized belong to the process.
 static ALONE: Mutex<()> = Mutex::new(());
 
-fn told(at: &At, id: u8) -> String {
+fn reported(at: &At, id: u8) -> String {
     // SAFETY: an entry stays where it is; its name was given as a C string or as null.
     unsafe {
         let Some(entry) = (at.io.blosc2_get_io_cb)(id).as_ref() else {
@@ -56,11 +56,11 @@ fn back_ends_are_registered_once() {
             add(entry(254, null()));
             said.push(register(null()).to_string());
             let ids = [0, 1, 2, 32, 159, 160, 161, 162, 254, 255];
-            said.extend(ids.map(|id| told(at, id)));
+            said.extend(ids.map(|id| reported(at, id)));
             (at.lib.f.blosc2_destroy)();
-            said.extend(ids.map(|id| told(at, id)));
+            said.extend(ids.map(|id| reported(at, id)));
             (at.lib.f.blosc2_init)();
-            said.extend(ids.map(|id| told(at, id)));
+            said.extend(ids.map(|id| reported(at, id)));
             let same = (at.io.blosc2_get_io_cb)(160) == (at.io.blosc2_get_io_cb)(160);
             said.push(same.to_string());
         }

@@ -33,7 +33,7 @@ fn files() {
             fs::write(at.path("file"), vec![7u8; random.below(3000) as usize]).expect("writes");
         }
         let mode = CString::new(MODES[case as usize % MODES.len()]).expect("no zero inside");
-        let mut told = String::new();
+        let mut reported = String::new();
         // SAFETY: the strings end, the buffers have the sizes that go with them, the stream is
         // open.
         unsafe {
@@ -58,16 +58,16 @@ fn files() {
                         let mut to = bytes.as_mut_ptr().cast();
                         let read =
                             (at.io.blosc2_stdio_read)(&mut to, size, nitems, position, stream);
-                        told += &format!("{} ", to == bytes.as_mut_ptr().cast());
-                        told += &format!("{:x} ", digest(&bytes));
+                        reported += &format!("{} ", to == bytes.as_mut_ptr().cast());
+                        reported += &format!("{:x} ", digest(&bytes));
                         read
                     }
                     5 => (at.io.blosc2_stdio_size)(stream),
                     _ => i64::from((at.io.blosc2_stdio_truncate)(stream, position)),
                 };
-                told += &format!("{mode:?} {step}: {size} {nitems} {position} -> {result}\n");
+                reported += &format!("{mode:?} {step}: {size} {nitems} {position} -> {result}\n");
             }
-            told + &format!("{}", (at.io.blosc2_stdio_close)(stream))
+            reported + &format!("{}", (at.io.blosc2_stdio_close)(stream))
         }
     });
 }
@@ -75,7 +75,7 @@ fn files() {
 #[test]
 fn files_that_are_none() {
     compare("stdio-edges", 1, |at, _| {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let (missing, folder) = (at.c("missing"), at.c(""));
         let mut bytes = [0xEEu8; 8];
         let from: *const c_void = bytes.as_ptr().cast();
@@ -84,37 +84,37 @@ fn files_that_are_none() {
         unsafe {
             let io = &at.io;
             let open = io.blosc2_stdio_open;
-            told.push(i64::from(open(null(), c"rb".as_ptr(), nothing).is_null()));
-            told.push(i64::from(open(missing.as_ptr(), null(), nothing).is_null()));
-            told.push(i64::from(
+            reported.push(i64::from(open(null(), c"rb".as_ptr(), nothing).is_null()));
+            reported.push(i64::from(open(missing.as_ptr(), null(), nothing).is_null()));
+            reported.push(i64::from(
                 open(missing.as_ptr(), c"rb".as_ptr(), nothing).is_null(),
             ));
-            told.push(i64::from(
+            reported.push(i64::from(
                 open(folder.as_ptr(), c"rb+".as_ptr(), nothing).is_null(),
             ));
             let mut empty: *mut c_void = nothing;
             for stream in [nothing, (&raw mut empty).cast()] {
                 let mut to: *mut c_void = bytes.as_mut_ptr().cast();
-                told.push(i64::from((io.blosc2_stdio_close)(stream)));
-                told.push((io.blosc2_stdio_size)(stream));
-                told.push(i64::from((io.blosc2_stdio_truncate)(stream, 0)));
-                told.push((io.blosc2_stdio_write)(from, 1, 1, 0, stream));
-                told.push((io.blosc2_stdio_read)(&mut to, 1, 1, 0, stream));
+                reported.push(i64::from((io.blosc2_stdio_close)(stream)));
+                reported.push((io.blosc2_stdio_size)(stream));
+                reported.push(i64::from((io.blosc2_stdio_truncate)(stream, 0)));
+                reported.push((io.blosc2_stdio_write)(from, 1, 1, 0, stream));
+                reported.push((io.blosc2_stdio_read)(&mut to, 1, 1, 0, stream));
             }
-            told.push(i64::from((io.blosc2_stdio_destroy)(nothing)));
+            reported.push(i64::from((io.blosc2_stdio_destroy)(nothing)));
             let directory = open(folder.as_ptr(), c"rb".as_ptr(), nothing);
             if !directory.is_null() {
                 let mut to: *mut c_void = bytes.as_mut_ptr().cast();
-                told.push((io.blosc2_stdio_read)(&mut to, 1, 8, 0, directory));
-                told.push((io.blosc2_stdio_write)(from, 1, 8, 0, directory));
-                told.push((io.blosc2_stdio_size)(directory));
-                told.push(i64::from((io.blosc2_stdio_truncate)(directory, 1)));
-                told.push(i64::from((io.blosc2_stdio_close)(directory)));
+                reported.push((io.blosc2_stdio_read)(&mut to, 1, 8, 0, directory));
+                reported.push((io.blosc2_stdio_write)(from, 1, 8, 0, directory));
+                reported.push((io.blosc2_stdio_size)(directory));
+                reported.push(i64::from((io.blosc2_stdio_truncate)(directory, 1)));
+                reported.push(i64::from((io.blosc2_stdio_close)(directory)));
             }
             let name = at.c("file");
             let stream = open(name.as_ptr(), c"wb+".as_ptr(), nothing);
-            told.push((io.blosc2_stdio_write)(from, 1, 8, 0, stream));
-            told.push((io.blosc2_stdio_write)(from, 3, 2, 7, stream));
+            reported.push((io.blosc2_stdio_write)(from, 1, 8, 0, stream));
+            reported.push((io.blosc2_stdio_write)(from, 3, 2, 7, stream));
             for (size, nitems, position) in [
                 (1, 8, 0),
                 (1, 100, 3),
@@ -127,45 +127,45 @@ fn files_that_are_none() {
                 (1, -1, 0),
                 (1, 1, -1),
             ] {
-                let mut room = [0u8; 400];
-                let mut to: *mut c_void = room.as_mut_ptr().cast();
-                told.push((io.blosc2_stdio_read)(
+                let mut capacity = [0u8; 400];
+                let mut to: *mut c_void = capacity.as_mut_ptr().cast();
+                reported.push((io.blosc2_stdio_read)(
                     &mut to, size, nitems, position, stream,
                 ));
                 let mut null: *mut c_void = nothing;
-                told.push((io.blosc2_stdio_read)(
+                reported.push((io.blosc2_stdio_read)(
                     &mut null, size, nitems, position, stream,
                 ));
-                told.push(i64::from(null.is_null()));
-                told.push((io.blosc2_stdio_read)(
+                reported.push(i64::from(null.is_null()));
+                reported.push((io.blosc2_stdio_read)(
                     null_mut(),
                     size,
                     nitems,
                     position,
                     stream,
                 ));
-                told.push((io.blosc2_stdio_write)(
+                reported.push((io.blosc2_stdio_write)(
                     core::ptr::null(),
                     size,
                     nitems,
                     position,
                     stream,
                 ));
-                told.push(digest(&room) as i64);
+                reported.push(digest(&capacity) as i64);
             }
-            told.push((io.blosc2_stdio_write)(from, huge, 2, 0, stream));
-            told.push(i64::from((io.blosc2_stdio_truncate)(stream, -1)));
-            told.push(i64::from((io.blosc2_stdio_truncate)(stream, huge)));
-            told.push(i64::from((io.blosc2_stdio_close)(stream)));
+            reported.push((io.blosc2_stdio_write)(from, huge, 2, 0, stream));
+            reported.push(i64::from((io.blosc2_stdio_truncate)(stream, -1)));
+            reported.push(i64::from((io.blosc2_stdio_truncate)(stream, huge)));
+            reported.push(i64::from((io.blosc2_stdio_close)(stream)));
         }
-        format!("{told:?}")
+        format!("{reported:?}")
     });
 }
 
 #[test]
 fn paths() {
     compare("paths", 1, |at, _| {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         // SAFETY: the strings end.
         let remove = |name: &str| unsafe { (at.io.blosc2_remove_urlpath)(at.c(name).as_ptr()) };
         // SAFETY: as above.
@@ -177,19 +177,19 @@ fn paths() {
         };
         // SAFETY: null pointers are allowed, and an empty string ends.
         unsafe {
-            told.push((at.io.blosc2_remove_urlpath)(null()));
-            told.push((at.io.blosc2_remove_urlpath)(c"".as_ptr()));
-            told.push((at.io.blosc2_remove_dir)(null()));
-            told.push((at.io.blosc2_remove_dir)(c"".as_ptr()));
-            told.push((at.io.blosc2_rename_urlpath)(null_mut(), null_mut()));
+            reported.push((at.io.blosc2_remove_urlpath)(null()));
+            reported.push((at.io.blosc2_remove_urlpath)(c"".as_ptr()));
+            reported.push((at.io.blosc2_remove_dir)(null()));
+            reported.push((at.io.blosc2_remove_dir)(c"".as_ptr()));
+            reported.push((at.io.blosc2_rename_urlpath)(null_mut(), null_mut()));
             let a = at.c("a");
-            told.push((at.io.blosc2_rename_urlpath)(
+            reported.push((at.io.blosc2_rename_urlpath)(
                 a.as_ptr().cast_mut(),
                 null_mut(),
             ));
         }
         let touch = |name: &str| fs::write(at.path(name), name).expect("writes");
-        told.extend([
+        reported.extend([
             remove("missing"),
             remove_dir("missing"),
             rename("missing", "a"),
@@ -197,8 +197,8 @@ fn paths() {
         touch("a");
         touch("a.b2lock");
         touch("b");
-        told.extend([remove("a/b"), remove_dir("a"), rename("a", "none/b")]);
-        told.extend([rename("a", "b"), remove("b"), remove("b")]);
+        reported.extend([remove("a/b"), remove_dir("a"), rename("a", "none/b")]);
+        reported.extend([rename("a", "b"), remove("b"), remove("b")]);
         fs::create_dir(at.path("full")).expect("made");
         fs::create_dir(at.path("elsewhere")).expect("made");
         touch("full/1");
@@ -206,21 +206,21 @@ fn paths() {
         touch("elsewhere/kept");
         symlink(at.path("elsewhere"), at.path("full/link")).expect("linked");
         symlink(at.path("elsewhere/kept"), at.path("full/file")).expect("linked");
-        told.extend([rename("full", "moved"), remove("moved")]);
-        told.extend([rename("elsewhere", "a"), rename("a", "elsewhere")]);
+        reported.extend([rename("full", "moved"), remove("moved")]);
+        reported.extend([rename("elsewhere", "a"), rename("a", "elsewhere")]);
         fs::create_dir_all(at.path("deep/inside")).expect("made");
-        told.extend([
+        reported.extend([
             remove("deep"),
             remove_dir("deep"),
             remove_dir("deep/inside/"),
         ]);
         symlink("nowhere", at.path("dangling")).expect("linked");
-        told.push(remove("dangling"));
+        reported.push(remove("dangling"));
         symlink(at.path("elsewhere/kept"), at.path("link")).expect("linked");
-        told.push(remove("link"));
+        reported.push(remove("link"));
         symlink(at.path("elsewhere"), at.path("directory")).expect("linked");
-        told.push(remove("directory"));
-        format!("{told:?}")
+        reported.push(remove("directory"));
+        format!("{reported:?}")
     });
 }
 

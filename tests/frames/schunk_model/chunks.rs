@@ -236,10 +236,10 @@ impl Maker {
                 let mut value = vec![0; typesize];
                 value.fill_with(|| rng.next() as u8);
                 let (to, from) = (raw.as_mut_ptr().cast(), value.as_ptr().cast());
-                let (f, room) = (&self.lib().f, raw.len() as i32);
+                let (f, capacity) = (&self.lib().f, raw.len() as i32);
                 // SAFETY: it writes a header and a value into a buffer with room for both.
                 let rc = unsafe {
-                    (f.blosc2_chunk_repeatval)(self.cparams, nbytes as i32, to, room, from)
+                    (f.blosc2_chunk_repeatval)(self.cparams, nbytes as i32, to, capacity, from)
                 };
                 let data = value.repeat(nbytes / typesize);
                 return Rc::new(Chunk::new(checked(rc, raw), exactly(&data)));

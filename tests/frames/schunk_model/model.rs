@@ -364,11 +364,11 @@ impl Model {
         0
     }
 
-    fn add_layer(layers: &mut Vec<Layer>, name: &[u8], content: &[u8], room: usize) -> Expect {
+    fn add_layer(layers: &mut Vec<Layer>, name: &[u8], content: &[u8], capacity: usize) -> Expect {
         if find(layers, name).is_some() {
             return Expect::code(INVALID_PARAM);
         }
-        if name.len() > MAX_NAME || layers.len() >= room {
+        if name.len() > MAX_NAME || layers.len() >= capacity {
             return Expect::some(Code::Error);
         }
         layers.push((name.to_vec(), content.to_vec()));
@@ -404,9 +404,9 @@ impl Model {
             },
             Op::Update { at, chunk, .. } => Expect::code(self.update(*at, chunk, storage)),
             Op::Delete { at } => Expect::code(self.delete(*at, storage)),
-            Op::Decompress { at, room } => match self.chunk(*at) {
+            Op::Decompress { at, capacity } => match self.chunk(*at) {
                 Err(code) => Expect::code(code),
-                Ok(at) if self.chunks[at].len() > *room => Expect::code(if storage.framed() {
+                Ok(at) if self.chunks[at].len() > *capacity => Expect::code(if storage.framed() {
                     WRITE_BUFFER
                 } else {
                     INVALID_PARAM
@@ -475,8 +475,8 @@ impl Model {
                 }
             },
             Op::VlAdd { name, content } => {
-                let room = if storage.framed() { MAX_LAYERS } else { 8192 };
-                Self::add_layer(&mut self.vlmeta, name.to_bytes(), content, room)
+                let capacity = if storage.framed() { MAX_LAYERS } else { 8192 };
+                Self::add_layer(&mut self.vlmeta, name.to_bytes(), content, capacity)
             }
             Op::VlUpdate { name, content } => match Self::layer(&self.vlmeta, name.to_bytes()) {
                 Err(code) => Expect::code(code),

@@ -69,7 +69,7 @@ pub enum Op {
     },
     Decompress {
         at: i64,
-        room: usize,
+        capacity: usize,
     },
     Get {
         at: i64,
@@ -334,12 +334,12 @@ impl Plan {
             36..40 => {
                 let at = self.at(rng, n);
                 let len = model.chunks.get(at.max(0) as usize).map_or(0, Chunk::len);
-                let room = match rng.below(6) {
+                let capacity = match rng.below(6) {
                     0 if self.invalid => rng.below(len),
                     1 => len + rng.below(100),
                     _ => len,
                 };
-                Op::Decompress { at, room }
+                Op::Decompress { at, capacity }
             }
             40..43 => Op::Get {
                 at: self.at(rng, n),

@@ -188,8 +188,8 @@ impl Subject {
             Op::Insert { at, chunk, copy } => code(s.insert_chunk(*at, &chunk.raw, *copy)),
             Op::Update { at, chunk, copy } => code(s.update_chunk(*at, &chunk.raw, *copy)),
             Op::Delete { at } => code(s.delete_chunk(*at)),
-            Op::Decompress { at, room } => {
-                let mut bytes = vec![0; *room];
+            Op::Decompress { at, capacity } => {
+                let mut bytes = vec![0; *capacity];
                 let rc = s.decompress_chunk(*at, &mut bytes);
                 bytes.truncate(rc.max(0) as usize);
                 Outcome {

@@ -46,8 +46,8 @@ pub fn parameters() -> blosc2_cparams {
 /// An empty super-chunk.
 pub fn create(storage: Storage, path: &Path) -> Schunk {
     let path = storage.is_on_disk().then_some(path);
-    let made = lib().create(storage.is_contiguous(), path, &parameters(), 2, None);
-    made.expect("a new super-chunk")
+    let created = lib().create(storage.is_contiguous(), path, &parameters(), 2, None);
+    created.expect("a new super-chunk")
 }
 
 /// An array; it is freed with its super-chunk.

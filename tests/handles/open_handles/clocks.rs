@@ -145,16 +145,16 @@ fn follow_each_other(contiguous: bool, chunks: usize, clock: Clock, by_reference
         typesize: 1,
         ..blosc2_cparams::defaults()
     };
-    let made = lib.create(contiguous, Some(&path), &cparams, 1, None);
-    let made = made.expect("a frame");
-    assert_eq!(made.meta_add(c"meta", &content.meta), 0, "{context}");
+    let created = lib.create(contiguous, Some(&path), &cparams, 1, None);
+    let created = created.expect("a frame");
+    assert_eq!(created.meta_add(c"meta", &content.meta), 0, "{context}");
     for n in 0..chunks {
         content.chunks.push(noise(&mut random, CHUNK));
-        let rc = made.append_buffer(&content.chunks[n], CHUNK as i32);
+        let rc = created.append_buffer(&content.chunks[n], CHUNK as i32);
         assert_eq!(rc, n as i64 + 1, "{context}");
     }
-    assert!(made.vlmeta_add(c"vl", &content.vlmeta) >= 0, "{context}");
-    drop(made);
+    assert!(created.vlmeta_add(c"vl", &content.vlmeta) >= 0, "{context}");
+    drop(created);
     clock.stamp(&file, 0);
     let open = || lib.open_path(&path).expect(&context);
     let handles = [open(), open(), open()];

@@ -148,7 +148,7 @@ impl Deed {
         }
     }
 
-    fn told(self, desk: &Desk) -> String {
+    fn reported(self, desk: &Desk) -> String {
         match self {
             Self::Read(at) => (READS[at].tell)(desk),
             Self::Change(at) => format!("{} {:?}", CHANGES[at].1(desk), read(&desk.schunk)),
@@ -371,12 +371,12 @@ impl Case {
     }
 
     /// What one deed tells, and what is wrong with the program's files after it.
-    fn tell(self, library: Library, deed: Deed, made: &Path, folder: &Path) -> (String, String) {
+    fn tell(self, library: Library, deed: Deed, created: &Path, folder: &Path) -> (String, String) {
         let durable = if self.durable { c"1" } else { c"0" };
         // SAFETY: C strings, and this process has one thread.
         unsafe { libc::setenv(c"BLOSC_DURABLE".as_ptr(), durable.as_ptr(), 1) };
         let _ = fs::remove_dir_all(folder);
-        copy_all(made, folder);
+        copy_all(created, folder);
         let desk = Desk::open(library, self.storage, folder, "frame", CHUNKS);
         if self.before != Before::Opened {
             assert_eq!(desk.array.set(&[0], &[10], &[10], &[3; 40]), 0);
@@ -402,7 +402,7 @@ impl Case {
             written(&twin),
             written(&folder.join("text")),
         );
-        let told = deed.told(&desk);
+        let reported = deed.reported(&desk);
         let mut wrong: Vec<String> = Vec::new();
         let mut look = |when: &str| {
             let found = taken.iter().filter_map(Taken::wrong);
@@ -470,7 +470,7 @@ impl Case {
                 .open_path(&folder.join("frame"))
                 .map_or("nothing".into(), |s| format!("{:?}", read(&s)))
         };
-        (format!("{told} and then {now}"), wrong.join(", "))
+        (format!("{reported} and then {now}"), wrong.join(", "))
     }
 }
 
@@ -484,10 +484,12 @@ fn sweep(library: Library, part: Part, own: &Path) -> Report {
     let mut report = Report::default();
     let (mut number, mut trials) = (0, 0);
     for storage in STORAGES {
-        let made = own.join(format!("made-{storage:?}"));
-        fs::create_dir_all(&made).expect("a folder");
+        let created = own.join(format!("made-{storage:?}"));
+        fs::create_dir_all(&created).expect("a folder");
         for (name, seed) in [("frame", 1), ("twin", 2)] {
-            storage.make_of(Library::ours(), &made, name, CHUNKS, |len| noise(seed, len));
+            storage.make_of(Library::ours(), &created, name, CHUNKS, |len| {
+                noise(seed, len)
+            });
         }
         for before in BEFORE {
             for durable in [false, true] {
@@ -506,7 +508,7 @@ fn sweep(library: Library, part: Part, own: &Path) -> Report {
                         continue;
                     }
                     let folder = own.join("work");
-                    let expected = case(None).tell(library, deed, &made, &folder);
+                    let expected = case(None).tell(library, deed, &created, &folder);
                     let known = |taker: &Taker| !case(Some(*taker)).is_undefined(deed);
                     for taker in TAKERS.into_iter().filter(known) {
                         trials += 1;
@@ -516,7 +518,7 @@ fn sweep(library: Library, part: Part, own: &Path) -> Report {
                         report.case();
                         let at = format!("{:?} {}", case(Some(taker)), deed.name());
                         fs::write(Part::at(own), &at).expect("a note");
-                        let found = case(Some(taker)).tell(library, deed, &made, &folder);
+                        let found = case(Some(taker)).tell(library, deed, &created, &folder);
                         let group = format!("{storage:?} {taker:?}");
                         report.check(found.0 == expected.0, &format!("{group}: told"), || {
                             format!("{at}: {:.100} for {:.100}", found.0, expected.0)

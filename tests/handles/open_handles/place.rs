@@ -97,7 +97,7 @@ impl Storage {
     fn offset(self, folder: &Path) -> i64 {
         match self {
             Self::Behind => {
-                fs::metadata(folder.join("front")).map_or(0, |front| front.len() as i64)
+                fs::metadata(folder.join("front")).map_or(0, |prefix| prefix.len() as i64)
             }
             _ => 0,
         }
@@ -146,11 +146,11 @@ impl Storage {
         };
         make(100 * chunks, &path);
         if self == Self::Behind {
-            let front = folder.join("front");
-            if !front.exists() {
-                make(200, &front);
+            let prefix = folder.join("front");
+            if !prefix.exists() {
+                make(200, &prefix);
             }
-            let mut all = fs::read(front).expect("a frame");
+            let mut all = fs::read(prefix).expect("a frame");
             all.extend(fs::read(&path).expect("a frame"));
             fs::write(&path, all).expect("a container");
         }

@@ -88,7 +88,7 @@ fn state(s: &Schunk) -> String {
 }
 
 /// A code, and where it is none for an error, what was filled in.
-fn told(rc: i64, bytes: impl std::fmt::Debug) -> String {
+fn reported(rc: i64, bytes: impl std::fmt::Debug) -> String {
     match rc {
         0.. => format!("{bytes:?}"),
         rc => error(rc),
@@ -109,11 +109,11 @@ pub const READS: [Read; 35] = [
     read_of("vlmeta_exists", |d| d.s().vlmeta_exists(NAME).to_string()),
     read_of("vlmeta_get", |d| {
         let (rc, content) = d.s().vlmeta_get(NAME);
-        told(rc, content)
+        reported(rc, content)
     }),
     read_of("vlmeta_names", |d| {
         let (rc, names) = d.s().vlmeta_names();
-        told(rc, names)
+        reported(rc, names)
     }),
     read_of("cparams", |d| format!("{:?}", d.s().cparams().0)),
     read_of("dparams", |d| format!("{:?}", d.s().dparams_nthreads())),
@@ -124,25 +124,25 @@ pub const READS: [Read; 35] = [
     }),
     read_of("slice_nchunks", |d| {
         let (rc, chunks) = d.s().slice_nchunks(0, 150.min(d.items()));
-        told(rc, chunks)
+        reported(rc, chunks)
     }),
     read_of("the first chunk", |d| chunk(d, 0)),
     read_of("the second chunk", |d| chunk(d, 1)),
     read_of("the last chunk", |d| chunk(d, d.chunks - 1)),
     read_of("get_chunk", |d| {
         let given = d.s().get_chunk(0);
-        told(given.rc, given.bytes)
+        reported(given.rc, given.bytes)
     }),
     read_of("get_chunk, the last", |d| {
         let given = d.s().get_chunk(d.chunks - 1);
-        told(given.rc, given.bytes)
+        reported(given.rc, given.bytes)
     }),
     read_of("get_lazychunk", |d| {
         let given = d.s().get_lazychunk(0);
         let mut items = [0; 400];
         // Where it lies may be another place.
         match given.rc {
-            0.. => told(d.s().decompress_given(&given.bytes, &mut items), items),
+            0.. => reported(d.s().decompress_given(&given.bytes, &mut items), items),
             rc => error(rc),
         }
     }),
@@ -153,7 +153,7 @@ pub const READS: [Read; 35] = [
     read_of("get_sparse", |d| {
         let coords: Vec<i64> = (0..d.items()).step_by(70).collect();
         let mut items = vec![0; 4 * coords.len()];
-        told(d.s().get_sparse(&coords, &mut items), &items)
+        reported(d.s().get_sparse(&coords, &mut items), &items)
     }),
     read_of("to_buffer", |d| match d.s().to_buffer() {
         (0.., frame) => d.state(&frame),
@@ -194,21 +194,21 @@ pub const READS: [Read; 35] = [
     read_of("shape", |d| format!("{:?}", d.array.shape())),
     read_of("items of an array", |d| {
         let (to, mut items) = (d.items(), vec![0; 4 * d.items() as usize]);
-        told(d.array.get(&[0], &[to], &[to], &mut items).into(), items)
+        reported(d.array.get(&[0], &[to], &[to], &mut items).into(), items)
     }),
     read_of("slice of an array", |d| {
         let (to, mut items) = (d.items().min(30), vec![0; 4 * 30]);
-        told(d.array.get(&[0], &[to], &[to], &mut items).into(), items)
+        reported(d.array.get(&[0], &[to], &[to], &mut items).into(), items)
     }),
     read_of("picked items of an array", |d| {
         let coords: Vec<i64> = (0..d.items()).step_by(90).collect();
         let mut items = vec![0; 4 * coords.len()];
-        told(d.array.get_picked(&[coords], &mut items).into(), items)
+        reported(d.array.get_picked(&[coords], &mut items).into(), items)
     }),
     read_of("single items of an array", |d| {
         let coords: Vec<i64> = (0..d.items()).step_by(90).collect();
         let mut items = vec![0; 4 * coords.len()];
-        told(d.array.get_sparse(&coords, &mut items).into(), items)
+        reported(d.array.get_sparse(&coords, &mut items).into(), items)
     }),
     read_of("array as a frame", |d| match d.array.to_frame() {
         Ok(frame) => d.state(&frame),
@@ -231,12 +231,12 @@ pub const READS: [Read; 35] = [
 
 fn chunk(d: &Desk, nchunk: i64) -> String {
     let mut items = vec![0; 400];
-    told(d.s().decompress_chunk(nchunk, &mut items), items)
+    reported(d.s().decompress_chunk(nchunk, &mut items), items)
 }
 
 fn slice(d: &Desk, from: i64, to: i64) -> String {
     let mut items = vec![0; 4 * (to - from) as usize];
-    told(d.s().get_slice(from, to, &mut items), items)
+    reported(d.s().get_slice(from, to, &mut items), items)
 }
 
 /// What one library tells of a frame: each read twice, with a handle that was opened before the
@@ -257,11 +257,11 @@ impl Case {
         self,
         library: Library,
         folder: &Path,
-        made: &Path,
+        created: &Path,
         read: &Read,
     ) -> Option<[String; 2]> {
         let _ = fs::remove_dir_all(folder);
-        copy_all(made, folder);
+        copy_all(created, folder);
         let name = if self.other { "other" } else { "frame" };
         let desk = Desk::open(library, self.storage, folder, name, self.chunks);
         if self.primed {
@@ -275,19 +275,19 @@ impl Case {
         {
             return None;
         }
-        let told = [(read.tell)(&desk), (read.tell)(&desk)];
+        let reported = [(read.tell)(&desk), (read.tell)(&desk)];
         // What freeing does is told elsewhere.
         std::mem::forget(desk);
-        Some(told)
+        Some(reported)
     }
 
     /// All reads, in processes that may die.
-    fn tell(self, library: Library, own: &Path, made: &Path) -> Vec<[String; 2]> {
+    fn tell(self, library: Library, own: &Path, created: &Path) -> Vec<[String; 2]> {
         let (log, folder) = (own.join("log"), own.join("work"));
-        let mut told: Vec<[String; 2]> = Vec::new();
-        while told.len() < READS.len() {
+        let mut reported: Vec<[String; 2]> = Vec::new();
+        while reported.len() < READS.len() {
             fs::write(&log, "").expect("a log");
-            let first = told.len();
+            let first = reported.len();
             let child = start(PATIENCE, || {
                 // A process keeps few files open, and here no handle is freed.
                 // SAFETY: C strings, and this process has one thread.
@@ -295,7 +295,7 @@ impl Case {
                 let file = OpenOptions::new().append(true).open(&log);
                 let mut file = file.map_err(|error| error.to_string())?;
                 for read in &READS[first..] {
-                    let Some([one, two]) = self.read(library, &folder, made, read) else {
+                    let Some([one, two]) = self.read(library, &folder, created, read) else {
                         return Ok(());
                     };
                     writeln!(file, "{one}|{two}").map_err(|error| error.to_string())?;
@@ -308,17 +308,17 @@ impl Case {
                 let (one, two) = line.split_once('|').unwrap_or((line, ""));
                 [one.to_owned(), two.to_owned()]
             };
-            told.extend(lines.lines().map(pair));
+            reported.extend(lines.lines().map(pair));
             match ended {
-                Ok(()) if told.is_empty() => return told,
+                Ok(()) if reported.is_empty() => return reported,
                 Ok(()) => {}
                 Err(how) if how.contains("signal 14") => {
-                    told.push(["hangs", "hangs"].map(str::to_owned))
+                    reported.push(["hangs", "hangs"].map(str::to_owned))
                 }
-                Err(_) => told.push([DIED, DIED].map(str::to_owned)),
+                Err(_) => reported.push([DIED, DIED].map(str::to_owned)),
             }
         }
-        told
+        reported
     }
 }
 
@@ -334,8 +334,8 @@ pub fn copy_all(from: &Path, to: &Path) {
     }
 }
 
-fn is_error(told: &str) -> bool {
-    told.starts_with("error") || told == "no frame"
+fn is_error(reported: &str) -> bool {
+    reported.starts_with("error") || reported == "no frame"
 }
 
 /// Whether what is told is what the reference tells, or better: what was there before, or is there
@@ -343,7 +343,7 @@ fn is_error(told: &str) -> bool {
 /// reference's codes for bytes that are no chunk depend on these. Where the loss `leaves_all`, the
 /// reference, which opens the file for each read, may tell an error, and this library may not.
 fn is_fine(ours: &str, reference: &str, [before, now]: [&str; 2], leaves_all: bool) -> bool {
-    let is_true = |told: &str| told == before || told == now;
+    let is_true = |reported: &str| reported == before || reported == now;
     if leaves_all {
         return is_true(ours);
     }
@@ -356,10 +356,10 @@ fn sweep(ours: Library, reference: Library, part: Part, own: &Path) -> Report {
     let mut number = 0;
     for storage in STORAGES {
         for chunks in [0, 3] {
-            let made = own.join(format!("made-{storage:?}-{chunks}"));
-            fs::create_dir_all(&made).expect("a folder");
-            storage.make(reference, &made, "frame", chunks);
-            storage.make(reference, &made, "other", chunks + 1);
+            let created = own.join(format!("made-{storage:?}-{chunks}"));
+            fs::create_dir_all(&created).expect("a folder");
+            storage.make(reference, &created, "frame", chunks);
+            storage.make(reference, &created, "other", chunks + 1);
             let case = |loss, other, primed| Case {
                 storage,
                 chunks,
@@ -367,8 +367,8 @@ fn sweep(ours: Library, reference: Library, part: Part, own: &Path) -> Report {
                 other,
                 primed,
             };
-            let before = case(None, false, false).tell(reference, own, &made);
-            let now = case(None, true, false).tell(reference, own, &made);
+            let before = case(None, false, false).tell(reference, own, &created);
+            let now = case(None, true, false).tell(reference, own, &created);
             for (loss, primed) in LOSSES
                 .into_iter()
                 .flat_map(|loss| [(loss, false), (loss, true)])
@@ -383,8 +383,8 @@ fn sweep(ours: Library, reference: Library, part: Part, own: &Path) -> Report {
                 }
                 let case = case(Some(loss), false, primed);
                 let (mine, theirs) = (
-                    case.tell(ours, own, &made),
-                    case.tell(reference, own, &made),
+                    case.tell(ours, own, &created),
+                    case.tell(reference, own, &created),
                 );
                 for (at, (mine, theirs)) in mine.iter().zip(&theirs).enumerate() {
                     report.case();

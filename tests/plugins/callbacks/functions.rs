@@ -72,12 +72,17 @@ pub fn sum(pointer: *const u8, len: i32) -> u64 {
 }
 
 /// What a codec reads, and where it writes.
-fn buffers<'a>(input: *const u8, len: i32, output: *mut u8, room: i32) -> (&'a [u8], &'a mut [u8]) {
+fn buffers<'a>(
+    input: *const u8,
+    len: i32,
+    output: *mut u8,
+    capacity: i32,
+) -> (&'a [u8], &'a mut [u8]) {
     // SAFETY: the library passes pointers that are good for the length that goes with them.
     unsafe {
         (
             core::slice::from_raw_parts(input, len as usize),
-            core::slice::from_raw_parts_mut(output, room.max(0) as usize),
+            core::slice::from_raw_parts_mut(output, capacity.max(0) as usize),
         )
     }
 }
@@ -87,7 +92,7 @@ pub extern "C" fn encode(
     input: *const u8,
     len: i32,
     output: *mut u8,
-    room: i32,
+    capacity: i32,
     meta: u8,
     cparams: *mut CParams,
     chunk: *const c_void,
@@ -104,8 +109,8 @@ pub extern "C" fn encode(
         return answer;
     }
     let half = len / 2;
-    let (input, output) = buffers(input, len, output, room);
-    if len % 2 == 1 || half + 1 > room || input.chunks(2).any(|pair| pair[0] != pair[1]) {
+    let (input, output) = buffers(input, len, output, capacity);
+    if len % 2 == 1 || half + 1 > capacity || input.chunks(2).any(|pair| pair[0] != pair[1]) {
         return 0;
     }
     output[0] = meta;
@@ -119,13 +124,13 @@ pub extern "C" fn decode(
     input: *const u8,
     len: i32,
     output: *mut u8,
-    room: i32,
+    capacity: i32,
     meta: u8,
     dparams: *mut DParams,
     chunk: *const c_void,
 ) -> c_int {
     saw(format!(
-        "decode {} {} into {room} meta {meta} chunk {} {}",
+        "decode {} {} into {capacity} meta {meta} chunk {} {}",
         sum(input, len),
         len,
         chunk.is_null(),
@@ -135,11 +140,11 @@ pub extern "C" fn decode(
     if answer != 0 {
         return answer;
     }
-    let (input, output) = buffers(input, len, output, room);
+    let (input, output) = buffers(input, len, output, capacity);
     for (pair, from) in output.chunks_mut(2).zip(&input[1..]) {
         pair.fill(*from);
     }
-    room
+    capacity
 }
 
 pub extern "C" fn forward(

@@ -39,15 +39,15 @@ impl Embedded {
     /// Lists the members of an EmbedStore. The error says what is wrong with the list.
     pub fn open(frame: Frame) -> Result<(Self, Vec<Member>), String> {
         let faults = frame.faults.clone();
-        let told = |error| {
+        let reported = |error| {
             faults.note(error);
             format!("the list of embedded keys: {}", describe(error))
         };
-        let contexts = frame.contexts(1).map_err(told)?;
+        let contexts = frame.contexts(1).map_err(reported)?;
         let mut members = Vec::new();
         if let Some(layer) = frame.vlmetalayers.iter().find(|layer| layer.name == MAP) {
             let most = MAX_MAP_LEN.min(FREE.max(MOST_RATIO * layer.content.len()));
-            let content = vlmeta_content(&contexts, layer, most).map_err(told)?;
+            let content = vlmeta_content(&contexts, layer, most).map_err(reported)?;
             members = list(&content, frame.header.nbytes.max(0) as u64)
                 .ok_or("the list of embedded keys makes no sense")?;
         }

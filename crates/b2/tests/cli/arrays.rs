@@ -93,14 +93,14 @@ fn named(version: u8, name: &[u8], items: &[u8]) -> Vec<u8> {
     let mut text = b"{'descr': [('".to_vec();
     text.extend(name);
     text.extend(b"', '<i4')], 'fortran_order': False, 'shape': (5,), }");
-    let front = if version == 1 { 10 } else { 12 };
-    while !(front + text.len() + 1).is_multiple_of(64) {
+    let prefix = if version == 1 { 10 } else { 12 };
+    while !(prefix + text.len() + 1).is_multiple_of(64) {
         text.push(b' ');
     }
     text.push(b'\n');
     let mut file = b"\x93NUMPY".to_vec();
     file.extend([version, 0]);
-    file.extend(&(text.len() as u32).to_le_bytes()[..front - 8]);
+    file.extend(&(text.len() as u32).to_le_bytes()[..prefix - 8]);
     file.extend(text);
     file.extend(items);
     file
@@ -135,8 +135,8 @@ fn names_come_back_in_every_version_of_the_header() {
             let file = folder.write("named.npy", bytes);
             let (frame, back) = (folder.path("named.b2nd"), folder.path("back.npy"));
             b2(&["compress", &file, "-o", &frame, "-f"]).ended(0);
-            let told = b2(&["info", &frame]).ended(0).text();
-            assert!(told.contains(name), "{told}");
+            let reported = b2(&["info", &frame]).ended(0).text();
+            assert!(reported.contains(name), "{reported}");
             b2(&["decompress", &frame, "-o", &back, "-f"]).ended(0);
             assert!(read(&back) == expected, "{name}, file {nth}");
         }

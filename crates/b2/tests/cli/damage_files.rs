@@ -250,8 +250,8 @@ pub fn write_files(path: &Path, files: &Files) {
 impl Original {
     /// The frame as a writer without checksums leaves it: only chunks have checksums.
     pub fn changed_by_another(mut self) -> Self {
-        let front = self.front();
-        let bytes = &mut self.files[front].1;
+        let prefix = self.prefix();
+        let bytes = &mut self.files[prefix].1;
         let end = bytes.len();
         bytes[end - 17..].fill(0);
         bytes[86] = 0;
@@ -285,7 +285,7 @@ impl Original {
             content,
             places: Vec::new(),
         };
-        let (front, extent) = (original.front(), original.extent());
+        let (prefix, extent) = (original.prefix(), original.extent());
         for offset in offsets.iter().filter(|offset| **offset >= 0) {
             let (file, pos) = match sparse {
                 true => {
@@ -293,7 +293,7 @@ impl Original {
                     let file = original.files.iter().position(|(own, _)| *own == name);
                     (file.expect("the file"), 0)
                 }
-                false => (front, extent.header_len as usize + *offset as usize),
+                false => (prefix, extent.header_len as usize + *offset as usize),
             };
             let header = ChunkHeader::parse(&original.files[file].1[pos..]).expect("a chunk");
             original.places.push((file, pos, header.cbytes));
@@ -318,12 +318,12 @@ impl Original {
     }
 
     /// The index of the file with the header.
-    pub fn front(&self) -> usize {
-        let front = self
+    pub fn prefix(&self) -> usize {
+        let prefix = self
             .files
             .iter()
             .position(|(name, _)| name.is_empty() || name == INDEX);
-        front.expect("a header")
+        prefix.expect("a header")
     }
 
     fn is_directory(&self) -> bool {
@@ -331,17 +331,17 @@ impl Original {
     }
 
     fn extent(&self) -> Extent {
-        Extent::parse(&self.files[self.front()].1).expect("a header")
+        Extent::parse(&self.files[self.prefix()].1).expect("a header")
     }
 
     /// The positions at which index and trailer begin.
     pub fn tail(&self) -> (usize, usize) {
-        let (front, extent) = (self.front(), self.extent());
+        let (prefix, extent) = (self.prefix(), self.extent());
         let index = match self.is_directory() {
             true => extent.header_len as usize,
             false => extent.header_len as usize + extent.cbytes as usize,
         };
-        let header = ChunkHeader::parse(&self.files[front].1[index..]).expect("an index");
+        let header = ChunkHeader::parse(&self.files[prefix].1[index..]).expect("an index");
         (index, index + header.cbytes)
     }
 }
@@ -389,7 +389,7 @@ impl Damage {
     /// The files of the damaged frame. None if this damage does not apply, or changed nothing.
     pub fn done(self, original: &Original, rng: &mut Rng) -> Option<Files> {
         let mut files = original.files.clone();
-        let front = original.front();
+        let prefix = original.prefix();
         let len = |files: &Files, file: usize| files[file].1.len();
         // Larger files are hit more often.
         let total: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
@@ -403,7 +403,7 @@ impl Damage {
                 }
                 at -= bytes.len();
             }
-            (front, 0)
+            (prefix, 0)
         };
         match self {
             Self::OneBit | Self::TwentyBits => {
@@ -422,12 +422,12 @@ impl Damage {
                 files[file].1[from..to].fill(0);
             }
             Self::First => {
-                let to = len(&files, front).min(4096);
-                files[front].1[..to].fill(0);
+                let to = len(&files, prefix).min(4096);
+                files[prefix].1[..to].fill(0);
             }
             Self::Last => {
-                let from = len(&files, front).saturating_sub(4096);
-                files[front].1[from..].fill(0);
+                let from = len(&files, prefix).saturating_sub(4096);
+                files[prefix].1[from..].fill(0);
             }
             Self::Cut => {
                 let (file, at) = any(&files);
@@ -437,31 +437,31 @@ impl Damage {
             Self::MissingFile => {
                 // The file with the index in half of the cases.
                 let file = match rng.below(2) {
-                    0 => front,
+                    0 => prefix,
                     _ => rng.below(files.len()),
                 };
                 files.remove(file);
             }
-            Self::Header => files[front].1[..97].fill(0),
+            Self::Header => files[prefix].1[..97].fill(0),
             Self::Index => {
                 let (from, to) = original.tail();
-                overwrite(&mut files[front].1[from..to], rng);
+                overwrite(&mut files[prefix].1[from..to], rng);
             }
             Self::Trailer => {
                 let (_, from) = original.tail();
-                overwrite(&mut files[front].1[from..], rng);
+                overwrite(&mut files[prefix].1[from..], rng);
             }
             Self::Metalayers => {
                 let to = original.extent().header_len as usize;
                 // In an array mostly its shape.
-                let shape = files[front].1[..to]
+                let shape = files[prefix].1[..to]
                     .windows(2)
                     .position(|two| two == [0x97, 0]);
                 let from = shape.map_or(87, |at| at + 3);
                 let to = shape.map_or(to, |_| to.min(from + 30));
                 let some = from + rng.below(to - from);
                 let end = to.min(some + 1 + rng.below(12));
-                overwrite(&mut files[front].1[some..end], rng);
+                overwrite(&mut files[prefix].1[some..end], rng);
             }
             Self::BlockStarts => {
                 let (file, pos, cbytes) = original.places[rng.below(original.places.len())];

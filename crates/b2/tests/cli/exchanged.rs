@@ -195,11 +195,11 @@ fn nothing_is_done_where_a_link_leads() {
                 assert!(!said.contains("panicked"), "{about}: {said}");
                 assert!(state(&secret, is_target) == before, "{about}: {said}");
                 // What was made is of one of both, and has the rights of that.
-                let made = |home: &str| {
+                let created = |home: &str| {
                     ["out/made", "out~/made", "out/to", "out~/to"]
                         .map(|name| scene.join(home).join(name))
                 };
-                let all = [&made("theirs")[..], &made("theirs~"), &at_secret].concat();
+                let all = [&created("theirs")[..], &created("theirs~"), &at_secret].concat();
                 for path in all {
                     let is_link = path.ancestors().any(Path::is_symlink);
                     if is_link || !path.exists() {

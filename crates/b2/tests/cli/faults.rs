@@ -42,7 +42,7 @@ struct Ended {
     code: Option<i32>,
     out: Vec<u8>,
     err: String,
-    made: BTreeMap<PathBuf, Option<Vec<u8>>>,
+    created: BTreeMap<PathBuf, Option<Vec<u8>>>,
 }
 
 impl Scene {
@@ -134,7 +134,7 @@ impl Scene {
     fn run(&self, command: &mut Command) -> Ended {
         let command = command.env("TMPDIR", self.work.join("tmp"));
         let done = command.stdin(Stdio::null()).output().expect("runs");
-        let made = tree(&self.work.join("out"));
+        let created = tree(&self.work.join("out"));
         let to = self.work.join("out/to");
         let _ = std::fs::remove_file(&to);
         let _ = std::fs::remove_dir_all(&to);
@@ -142,7 +142,7 @@ impl Scene {
             code: done.status.code(),
             out: done.stdout,
             err: String::from_utf8_lossy(&done.stderr).into_owned(),
-            made,
+            created,
         }
     }
 
@@ -159,9 +159,9 @@ impl Scene {
         let failed = ended.code == Some(2);
         if failed {
             // What comes after the output has its name, such as its report, may fail, too.
-            let is_whole = ended.made == whole.made && ended.made != BTreeMap::new();
-            let all = ended.made.keys();
-            assert!(ended.made.is_empty() || is_whole, "{about}\n{all:?}");
+            let is_whole = ended.created == whole.created && ended.created != BTreeMap::new();
+            let all = ended.created.keys();
+            assert!(ended.created.is_empty() || is_whole, "{about}\n{all:?}");
             assert!(!ended.err.is_empty(), "{about}");
         } else {
             assert_eq!(ended.code, whole.code, "{about}");
@@ -170,7 +170,7 @@ impl Scene {
                 "{about}\n{}",
                 String::from_utf8_lossy(&ended.out)
             );
-            assert!(ended.made == whole.made, "{about}");
+            assert!(ended.created == whole.created, "{about}");
         }
         // Neither is anything left in other places.
         assert!(tree(&self.work) == *before, "{about}");
@@ -280,7 +280,11 @@ fn little_memory() {
             let about = format!("{kilobytes} KB, {args:?}");
             let ended = limited(kilobytes);
             if !matches!(ended.code, Some(0..=2)) {
-                assert!(ended.made.is_empty(), "{about}: {:?}", ended.made.keys());
+                assert!(
+                    ended.created.is_empty(),
+                    "{about}: {:?}",
+                    ended.created.keys()
+                );
                 return false;
             }
             let has_failed = scene.check(&about, &whole, &ended, &before);

@@ -99,9 +99,9 @@ fn an_array_may_claim_any_shape() {
         let changed = folder.write("changed", &bytes);
         b2(&["verify", &changed]).ended(1);
         // Some are more than there can be, and some contradict what is there.
-        b2(&["decompress", &changed, "-o", &folder.path("to")]).told();
-        b2(&["decompress", &changed, "-o", "-", "--raw"]).told();
-        b2(&["convert", &changed, &folder.path("to"), "--chunks", "3,2"]).told();
+        b2(&["decompress", &changed, "-o", &folder.path("to")]).reported();
+        b2(&["decompress", &changed, "-o", "-", "--raw"]).reported();
+        b2(&["convert", &changed, &folder.path("to"), "--chunks", "3,2"]).reported();
         assert_eq!(folder.count(), 2);
     }
 }
@@ -288,10 +288,10 @@ fn one_thread_is_enough() {
 fn a_lack_of_memory_is_an_error_and_no_damage() {
     let folder = Folder::new("no-memory");
     let [file, frame, to] = ["file", "frame", "to"].map(|name| folder.path(name));
-    let sparse = |name: &str, front: &[u8], len: u64| {
-        let path = folder.write(name, front);
+    let sparse = |name: &str, prefix: &[u8], len: u64| {
+        let path = folder.write(name, prefix);
         let opened = std::fs::File::options().write(true).open(&path);
-        let resized = opened.and_then(|file| file.set_len(front.len() as u64 + len));
+        let resized = opened.and_then(|file| file.set_len(prefix.len() as u64 + len));
         resized.expect("a sparse file");
         path
     };
@@ -408,8 +408,8 @@ fn runs_of_special_chunks_take_no_time_each() {
     soon(&["verify", &path]);
     let is_same = |frame: &str| {
         soon(&["decompress", frame, "-o", &data, "-f"]);
-        let made = std::fs::read(&data).expect("read");
-        assert!(made == expected, "{frame}");
+        let created = std::fs::read(&data).expect("read");
+        assert!(created == expected, "{frame}");
     };
     is_same(&path);
     let piped = b2(&["decompress", &path, "-o", "-"]).ended(0).out;

@@ -40,7 +40,7 @@ fn archives_of_others_are_no_stores() {
             .into_iter()
             .chain([b2(&["info", &file])])
         {
-            let run = run.told().ended(2);
+            let run = run.reported().ended(2);
             assert!(
                 run.err.contains("zip archive") && run.err.contains(name),
                 "{}",
@@ -141,7 +141,7 @@ fn a_cut_frame_is_said_to_be_cut() {
                     assert!(is_told, "{options}, {len}: {said}");
                     assert!(said.contains("b2 repair"), "{said}");
                 } else if run.code != Some(0) {
-                    run.told();
+                    run.reported();
                 }
             }
         }

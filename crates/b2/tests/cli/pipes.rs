@@ -13,14 +13,14 @@ use std::time::Duration;
 fn through(folder: &Folder, bytes: &[u8], args: &[&str]) -> Run {
     let pipe = folder.path("pipe");
     if !Path::new(&pipe).exists() {
-        let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
-        assert!(made.success());
+        let created = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+        assert!(created.success());
     }
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut into = File::options().write(true).open(&pipe).expect("opens");
-            let (front, rest) = bytes.split_at(3);
-            into.write_all(front).expect("written");
+            let (prefix, rest) = bytes.split_at(3);
+            into.write_all(prefix).expect("written");
             thread::sleep(Duration::from_millis(50));
             // This fails if the tool stops reading early. Its exit code says whether that is right.
             drop(into.write_all(rest));
@@ -42,8 +42,8 @@ fn a_pipe_with_a_name_is_read_once_and_whole() {
         piped(&["compress", "/dev/stdin", "-f", "-o", &frame], Some(bytes)).ended(0);
         assert!(b2(&["decompress", &frame, "-o", "-"]).ended(0).out == *bytes);
         // As with standard input, the output has no default name, and goes to standard output.
-        let made = through(&folder, bytes, &["compress"]).ended(0).out;
-        assert!(piped(&["decompress", "-"], Some(&made)).ended(0).out == *bytes);
+        let created = through(&folder, bytes, &["compress"]).ended(0).out;
+        assert!(piped(&["decompress", "-"], Some(&created)).ended(0).out == *bytes);
     }
     let bytes = read(&frame);
     let fine = through(&folder, &bytes, &["verify"]).ended(0).text();

@@ -70,14 +70,14 @@ fn what_lies_beside_the_files_of_a_frame_is_kept() {
     b2(&["compress", &file, "-o", &frame]).ended(0);
     b2(&["compress", &file, "-o", &sparse, "--sparse"]).ended(0);
     let notes = folder.write("sparse/notes.txt", b"kept");
-    let made = [
+    let created = [
         b2(&["convert", &frame, &sparse, "-f"]),
         b2(&["convert", &frame, &sparse, "-f", "--sparse"]),
         b2(&["repair", &frame, &sparse, "-f"]),
         b2(&["compress", &file, "-o", &sparse, "-f"]),
         b2(&["decompress", &frame, "-o", &sparse, "-f"]),
     ];
-    for run in made {
+    for run in created {
         let run = run.failed();
         assert!(run.err.contains("other things"), "{}", run.err);
     }

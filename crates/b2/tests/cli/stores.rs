@@ -226,8 +226,8 @@ fn names_and_links_that_lead_elsewhere_do_no_harm() {
     if symlink(&store, Path::new(&store).join("loop")) {
         symlink("/dev/zero", Path::new(&store).join("zeros.b2nd"));
         let pipe = Path::new(&store).join("pipe.b2nd");
-        let made = std::process::Command::new("mkfifo").arg(pipe).status();
-        assert!(made.expect("mkfifo").success());
+        let created = std::process::Command::new("mkfifo").arg(pipe).status();
+        assert!(created.expect("mkfifo").success());
     }
     fs::write(Path::new(&store).join("letter"), b"no frame").expect("written");
     let fine = b2(&["verify", &store]).ended(0).text();

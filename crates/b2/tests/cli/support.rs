@@ -100,19 +100,19 @@ impl Run {
     /// damaged.
     #[track_caller]
     pub fn failed(self) -> Self {
-        self.ended(2).told()
+        self.ended(2).reported()
     }
 
     /// The run, if it failed because the data are damaged, with one clear line.
     #[track_caller]
     pub fn damaged(self) -> Self {
-        self.ended(1).told()
+        self.ended(1).reported()
     }
 
     /// The run, if it failed with one clear line: it says what, and not in the words in which the
     /// library names its errors.
     #[track_caller]
-    pub fn told(self) -> Self {
+    pub fn reported(self) -> Self {
         assert!(matches!(self.code, Some(1 | 2)), "{self:?}");
         let is_line = self.err.starts_with("b2: ") && self.err.lines().count() == 1;
         assert!(is_line, "{}", self.err);

@@ -33,17 +33,17 @@ fn what_is_made_has_the_mode_and_times_of_what_it_is_made_of() {
     b2(&["convert", &frame, &copy]).ended(0);
     b2(&["repair", &frame, &repaired]).ended(0);
     b2(&["convert", &frame, &sparse, "--sparse"]).ended(0);
-    for made in [&frame, &back, &copy, &repaired] {
-        assert_eq!(mode(made), 0o600, "{made}");
+    for created in [&frame, &back, &copy, &repaired] {
+        assert_eq!(mode(created), 0o600, "{created}");
     }
     assert_eq!(mode(&sparse), 0o700);
-    for made in fs::read_dir(&sparse).expect("a directory") {
-        let made = made.expect("an entry").path();
-        assert_eq!(mode(made.to_str().expect("plain")), 0o600);
+    for created in fs::read_dir(&sparse).expect("a directory") {
+        let created = created.expect("an entry").path();
+        assert_eq!(mode(created.to_str().expect("plain")), 0o600);
     }
-    for made in [&frame, &back] {
-        let modified = fs::metadata(made).expect("there").modified();
-        assert_eq!(modified.expect("known"), then, "{made}");
+    for created in [&frame, &back] {
+        let modified = fs::metadata(created).expect("there").modified();
+        assert_eq!(modified.expect("known"), then, "{created}");
     }
 }
 
@@ -151,13 +151,13 @@ fn what_is_made_has_the_list_of_what_it_is_made_of() {
     compress();
     give(&piped_to);
     compress();
-    for made in [&frame, &back, &copy, &repaired, &piped_to] {
-        has(made);
+    for created in [&frame, &back, &copy, &repaired, &piped_to] {
+        has(created);
     }
     assert_eq!(mode(&sparse), 0o700);
-    for made in fs::read_dir(&sparse).expect("a directory") {
-        let made = made.expect("an entry").path();
-        has(made.to_str().expect("plain"));
+    for created in fs::read_dir(&sparse).expect("a directory") {
+        let created = created.expect("an entry").path();
+        has(created.to_str().expect("plain"));
     }
 }
 
@@ -251,8 +251,8 @@ fn links_are_followed_and_devices_written_to() {
     let null = fs::metadata("/dev/null").expect("there").file_type();
     assert!(null.is_char_device());
     let pipe = folder.path("pipe");
-    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
-    assert!(made.success());
+    let created = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(created.success());
     for force in [&["-f"][..], &[]] {
         let reader = std::thread::spawn({
             let pipe = pipe.clone();
@@ -390,7 +390,7 @@ fn a_signal_leaves_nothing_behind() {
 /// A process that may open few files, or write few bytes, leaves nothing behind, says what it could
 /// not write, and keeps what it would have replaced.
 #[test]
-fn few_files_and_no_room_leave_nothing_behind() {
+fn few_files_and_no_capacity_leave_nothing_behind() {
     let folder = Folder::new("few-files");
     let file = folder.write("data", &series(300_000));
     let [frame, sparse, to] = ["frame", "sparse", "to"].map(|name| folder.path(name));

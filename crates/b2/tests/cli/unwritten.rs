@@ -44,15 +44,15 @@ fn run(way: &str, args: &[&str]) -> Output {
     command.stderr(Stdio::piped()).output().expect("runs")
 }
 
-/// The exit code. Checks that a message about standard output was printed if `told`, and no message
-/// otherwise.
+/// The exit code. Checks that a message about standard output was printed if `reported`, and no
+/// message otherwise.
 #[track_caller]
-fn code(way: &str, told: bool, args: &[&str]) -> Option<i32> {
+fn code(way: &str, reported: bool, args: &[&str]) -> Option<i32> {
     let output = run(way, args);
     let err = String::from_utf8_lossy(&output.stderr);
     let known = err.contains("standard output: ") || err.contains("/dev/stdout: ");
-    assert_eq!(known, told, "{way}, {args:?}: {err}");
-    assert!(told || err.is_empty(), "{way}, {args:?}: {err}");
+    assert_eq!(known, reported, "{way}, {args:?}: {err}");
+    assert!(reported || err.is_empty(), "{way}, {args:?}: {err}");
     output.status.code()
 }
 
@@ -92,12 +92,12 @@ fn what_cannot_be_said_is_no_success() {
         &["repair", &frame, &to, "-f", "--json"],
     ];
     for args in commands {
-        for (way, told) in WAYS {
+        for (way, reported) in WAYS {
             // Opening that name opens the file anew, for writing, so nothing is lost.
             let reopened = way == "read-only" && args.contains(&"/dev/stdout");
             let expected = if reopened { Some(0) } else { Some(2) };
-            let told = told && !reopened;
-            assert_eq!(code(way, told, args), expected, "{way}, {args:?}");
+            let reported = reported && !reopened;
+            assert_eq!(code(way, reported, args), expected, "{way}, {args:?}");
         }
     }
 }
@@ -125,11 +125,11 @@ fn the_work_is_done_all_the_same() {
         "--sample",
         "64K",
     ];
-    for (way, told) in WAYS {
-        for made in [&frame, &back, &copy, &plot, &new] {
-            let _ = std::fs::remove_file(made);
+    for (way, reported) in WAYS {
+        for created in [&frame, &back, &copy, &plot, &new] {
+            let _ = std::fs::remove_file(created);
         }
-        let code = |args: &[&str]| code(way, told, args);
+        let code = |args: &[&str]| code(way, reported, args);
         assert_eq!(code(&compress), Some(2));
         assert_eq!(code(&["decompress", &frame, "-o", &back]), Some(2));
         assert_eq!(code(&["convert", &frame, &copy]), Some(2));

@@ -186,9 +186,9 @@ fn one_bit_is_put_right() {
         assert!(back == original.content.chunks, "{kind}: {text}");
         assert!(json.contains("\"complete\": false"), "{kind}: {json}");
         let without = json.matches("\"one_bit_blocks\": []").count();
-        let is_front = json.contains("\"front_one_bit\": true");
+        let is_prefix = json.contains("\"front_one_bit\": true");
         let expected = back.len() - usize::from(kind != 2);
-        assert_eq!((without, is_front), (expected, kind == 2), "{json}");
+        assert_eq!((without, is_prefix), (expected, kind == 2), "{json}");
     }
 }
 
@@ -224,7 +224,7 @@ fn chunks_that_only_the_index_told_are_found() {
     let folder = Folder::new("specials");
     for sparse in [false, true] {
         let original = Original::new(&folder, 6, sparse, true);
-        let (file, (from, to)) = (original.front(), original.tail());
+        let (file, (from, to)) = (original.prefix(), original.tail());
         let mut files = original.files.clone();
         files[file].1[from..to].fill(0xcc);
         let (text, json, back) = repaired(&folder, &files);
@@ -250,7 +250,7 @@ fn a_field_of_a_header_that_is_told_elsewhere_is_put_right() {
         (1, true),
     ] {
         let original = Original::new(&folder, kind, sparse, false);
-        let (front, (index, _)) = (original.front(), original.tail());
+        let (prefix, (index, _)) = (original.prefix(), original.tail());
         let count = original.count();
         for nth in [0, 1, count / 2, count - 1] {
             let (file, pos) = (original.file(nth), original.place(nth).0);
@@ -286,7 +286,7 @@ fn a_field_of_a_header_that_is_told_elsewhere_is_put_right() {
                     }
                     files[file].1[pos + at] = value;
                     if is_index_gone {
-                        files[front].1[index..index + 40].fill(0xcc);
+                        files[prefix].1[index..index + 40].fill(0xcc);
                     }
                     let about = format!("{kind} {sparse}, chunk {nth}, {at}: {value}");
                     let (text, json, back) = repaired(&folder, &files);

@@ -41,8 +41,8 @@ impl CowBuffer {
     ///
     /// # Safety
     /// They are valid and initialised, and nothing else changes or frees them while this borrows
-    /// them: until they are copied ([`Self::to_mut`], [`Self::front_to_mut`]), handed over, or this
-    /// is dropped.
+    /// them: until they are copied ([`Self::to_mut`], [`Self::prefix_to_mut`]), handed over, or
+    /// this is dropped.
     pub unsafe fn borrow_raw(start: *mut u8, len: usize) -> Self {
         // SAFETY: by `# Safety` the bytes are valid and only this changes them, until it stops
         // using them. The references that it returns live no longer than a borrow of `self`.
@@ -62,14 +62,14 @@ impl CowBuffer {
     /// # Errors
     /// [`Error::MEMORY_ALLOC`](crate::error::Error::MEMORY_ALLOC).
     pub fn to_mut(&mut self) -> Result<&mut Buffer> {
-        self.front_to_mut(self.len())
+        self.prefix_to_mut(self.len())
     }
 
     /// The same, if only the first `len` bytes are needed: no more are copied of borrowed bytes.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`](crate::error::Error::MEMORY_ALLOC).
-    pub fn front_to_mut(&mut self, len: usize) -> Result<&mut Buffer> {
+    pub fn prefix_to_mut(&mut self, len: usize) -> Result<&mut Buffer> {
         if let CowBytes::Borrowed(bytes) = &self.0 {
             self.0 = CowBytes::Own(Buffer::copy_of(&bytes[..len])?);
         }
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!((&cow[..], cow.borrowed()), (&[1, 2, 3][..], Some(start)));
         assert!(cow.owned_mut().is_none());
         cow.in_place()[2] = 7;
-        cow.front_to_mut(2).unwrap().extend(&[9]).unwrap();
+        cow.prefix_to_mut(2).unwrap().extend(&[9]).unwrap();
         assert_eq!((&cow[..], cow.borrowed()), (&[1, 2, 9][..], None));
         let own = cow.as_ptr();
         cow.to_mut().unwrap()[0] = 5;

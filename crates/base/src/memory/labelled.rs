@@ -18,12 +18,12 @@ pub fn new<T>(value: T, string: &CStr) -> Result<*mut c_char> {
     // SAFETY: the block is long enough for both, and aligned for two pointers, which suffices for
     // `Prefix` by the assertion above.
     unsafe {
-        let front: *mut Prefix<T> = libc::malloc(size_of::<Prefix<T>>() + bytes.len()).cast();
-        if front.is_null() {
+        let prefix: *mut Prefix<T> = libc::malloc(size_of::<Prefix<T>>() + bytes.len()).cast();
+        if prefix.is_null() {
             return Err(Error::MEMORY_ALLOC);
         }
-        front.write(Prefix(value));
-        let copy = front.add(1).cast::<u8>();
+        prefix.write(Prefix(value));
+        let copy = prefix.add(1).cast::<u8>();
         copy.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         Ok(copy.cast())
     }
@@ -45,9 +45,9 @@ pub unsafe fn value<'a, T>(string: *const c_char) -> &'a T {
 pub unsafe fn free<T>(string: *mut c_char) -> T {
     // SAFETY: as in `value`; the value is moved out once, and the block is from `malloc`.
     unsafe {
-        let front = string.cast::<Prefix<T>>().sub(1);
-        let Prefix(value) = front.read();
-        libc::free(front.cast());
+        let prefix = string.cast::<Prefix<T>>().sub(1);
+        let Prefix(value) = prefix.read();
+        libc::free(prefix.cast());
         value
     }
 }

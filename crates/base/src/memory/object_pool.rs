@@ -189,10 +189,10 @@ mod tests {
     #[test]
     fn a_value_moves_to_the_thread_that_uses_it() {
         static DEPOT: ObjectPool<u64, 4> = ObjectPool::empty();
-        let made = || DEPOT.borrow(|| 0).map(|mut value| *value += 1).unwrap();
+        let created = || DEPOT.borrow(|| 0).map(|mut value| *value += 1).unwrap();
         for _ in 0..5 {
-            made();
-            std::thread::scope(|scope| scope.spawn(made).join().unwrap());
+            created();
+            std::thread::scope(|scope| scope.spawn(created).join().unwrap());
         }
         assert_eq!(*DEPOT.borrow(|| 0).unwrap(), 10, "there is only one value");
     }

@@ -422,7 +422,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "room was made before")]
-    fn no_room_is_seen() {
+    fn no_capacity_is_seen() {
         TryVec::new().push_within_capacity(1);
     }
 }

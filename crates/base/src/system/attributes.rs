@@ -32,7 +32,7 @@ mod linux {
     use super::*;
     use std::os::fd::AsRawFd;
 
-    fn told(len: libc::ssize_t) -> io::Result<Option<usize>> {
+    fn reported(len: libc::ssize_t) -> io::Result<Option<usize>> {
         match usize::try_from(len) {
             Ok(len) => Ok(Some(len)),
             Err(_) => {
@@ -47,17 +47,17 @@ mod linux {
 
     /// Fills in the names of all attributes, each with a 0 behind it. Gives how many bytes they
     /// are; without any room, how many there are to be.
-    pub fn names(file: &File, room: &mut [u8]) -> io::Result<Option<usize>> {
-        let at = room.as_mut_ptr().cast();
+    pub fn names(file: &File, capacity: &mut [u8]) -> io::Result<Option<usize>> {
+        let at = capacity.as_mut_ptr().cast();
         // SAFETY: an open descriptor, and as much room as is said.
-        told(unsafe { libc::flistxattr(file.as_raw_fd(), at, room.len()) })
+        reported(unsafe { libc::flistxattr(file.as_raw_fd(), at, capacity.len()) })
     }
 
     /// As [`names`], for the value of an attribute. None where it has no such attribute.
-    pub fn value(file: &File, name: &CStr, room: &mut [u8]) -> io::Result<Option<usize>> {
-        let at = room.as_mut_ptr().cast();
+    pub fn value(file: &File, name: &CStr, capacity: &mut [u8]) -> io::Result<Option<usize>> {
+        let at = capacity.as_mut_ptr().cast();
         // SAFETY: an open descriptor, a C string, and as much room as is said.
-        told(unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), at, room.len()) })
+        reported(unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), at, capacity.len()) })
     }
 
     /// Whether room was too small, as the attribute has grown.
@@ -79,7 +79,7 @@ mod linux {
     pub fn remove(file: &File, name: &CStr) -> io::Result<()> {
         // SAFETY: an open descriptor and a C string.
         let rc = unsafe { libc::fremovexattr(file.as_raw_fd(), name.as_ptr()) };
-        told(rc as libc::ssize_t).map(drop)
+        reported(rc as libc::ssize_t).map(drop)
     }
 }
 

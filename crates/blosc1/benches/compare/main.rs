@@ -158,8 +158,8 @@ impl Case {
         };
         // With less room c-blosc stores what Snappy could compress; with several threads it stores
         // whole blocks all the same.
-        let room = 2 * self.size() + OVERHEAD;
-        let (mut chunk, mut their_chunk) = (vec![0; room], vec![0; room]);
+        let capacity = 2 * self.size() + OVERHEAD;
+        let (mut chunk, mut their_chunk) = (vec![0; capacity], vec![0; capacity]);
         let all = 0..self.data.len();
         let chunks: Vec<_> = all
             .clone()
@@ -241,18 +241,18 @@ impl Blosc2 {
 
     /// Compresses `data` into `to`, and returns the size of the chunk.
     fn compress(&self, kind: Kind, data: &[u8], to: &mut [u8]) -> usize {
-        let (len, room) = (data.len() as i32, to.len() as i32);
+        let (len, capacity) = (data.len() as i32, to.len() as i32);
         let (from, to) = (data.as_ptr().cast(), to.as_mut_ptr().cast());
         // SAFETY: the buffers have these sizes.
-        let code = unsafe { (self.compress)(CLEVEL, 1, kind.typesize(), from, len, to, room) };
+        let code = unsafe { (self.compress)(CLEVEL, 1, kind.typesize(), from, len, to, capacity) };
         usize::try_from(black_box(code)).expect("it compresses")
     }
 
     fn decompress(&self, chunk: &[u8], to: &mut [u8]) {
-        let (len, room) = (chunk.len() as i32, to.len() as i32);
+        let (len, capacity) = (chunk.len() as i32, to.len() as i32);
         let (from, to) = (chunk.as_ptr().cast(), to.as_mut_ptr().cast());
         // SAFETY: the buffers have these sizes.
-        black_box(unsafe { (self.decompress)(from, len, to, room) });
+        black_box(unsafe { (self.decompress)(from, len, to, capacity) });
     }
 }
 

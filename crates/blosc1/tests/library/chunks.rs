@@ -110,13 +110,13 @@ fn chunks_are_those_of_c_blosc() {
         let data = kind.bytes(size(&mut rng), round as u64);
         // With less room c-blosc gives its codecs smaller buffers, and the result depends on their
         // margins.
-        let room = 2 * data.len() + 100_000;
+        let capacity = 2 * data.len() + 100_000;
         let about = format!(
             "{kind:?} {} bytes, split mode {mode}, {settings:?}",
             data.len()
         );
         let [(code, chunk), (expected_code, expected)] =
-            [ours, reference].map(|lib| lib.compress(&settings, &data, room));
+            [ours, reference].map(|lib| lib.compress(&settings, &data, capacity));
         assert_eq!(code.signum(), expected_code.signum(), "{about}");
         check_read([ours, reference], &chunk, &data, &mut rng, &about);
         if is_lost(mode, &expected) {
@@ -168,15 +168,15 @@ fn what_fits_for_c_blosc_fits_here() {
         // The room that programs give, and sizes around the one that is needed.
         let any = rng.below(data.len() + OVERHEAD + 1);
         let short = roomy.len().saturating_sub(1 + rng.below(100));
-        let room = rng.pick(&[data.len() + OVERHEAD, data.len(), roomy.len(), short, any]);
-        let about = format!("{} bytes into {room}, {settings:?}", data.len());
+        let capacity = rng.pick(&[data.len() + OVERHEAD, data.len(), roomy.len(), short, any]);
+        let about = format!("{} bytes into {capacity}, {settings:?}", data.len());
         let [(code, chunk), (expected, theirs)] =
-            [ours, reference].map(|lib| lib.compress(&settings, &data, room));
+            [ours, reference].map(|lib| lib.compress(&settings, &data, capacity));
         assert!(
             code >= 0 && code >= expected.min(1),
             "{code} for {expected}: {about}"
         );
-        assert!(room < roomy.len() || chunk == roomy, "{about}");
+        assert!(capacity < roomy.len() || chunk == roomy, "{about}");
         if chunk == theirs {
             same += 1;
             continue;

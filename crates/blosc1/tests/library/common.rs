@@ -100,9 +100,10 @@ impl Lib {
         }
     }
 
-    /// Compresses into a buffer of `room` bytes. Returns the code, and the chunk if there is one.
-    pub fn compress(&self, settings: &Settings, data: &[u8], room: usize) -> (c_int, Vec<u8>) {
-        let mut chunk = vec![0xAA; room];
+    /// Compresses into a buffer of `capacity` bytes. Returns the code, and the chunk if there is
+    /// one.
+    pub fn compress(&self, settings: &Settings, data: &[u8], capacity: usize) -> (c_int, Vec<u8>) {
+        let mut chunk = vec![0xAA; capacity];
         // SAFETY: the buffers have these sizes.
         let code = unsafe {
             (self.f.blosc_compress_ctx)(
@@ -112,15 +113,15 @@ impl Lib {
                 data.len(),
                 data.as_ptr().cast(),
                 chunk.as_mut_ptr().cast(),
-                room,
+                capacity,
                 settings.compressor.as_ptr(),
                 settings.blocksize,
                 settings.nthreads,
             )
         };
         assert!(
-            code <= room as c_int,
-            "{}: {code} bytes in {room}: {settings:?}",
+            code <= capacity as c_int,
+            "{}: {code} bytes in {capacity}: {settings:?}",
             self.name
         );
         chunk.truncate(usize::try_from(code).unwrap_or(0));
@@ -132,9 +133,9 @@ impl Lib {
         &self,
         (clevel, shuffle, typesize): (c_int, c_int, usize),
         data: &[u8],
-        room: usize,
+        capacity: usize,
     ) -> (c_int, Vec<u8>) {
-        let mut chunk = vec![0xAA; room];
+        let mut chunk = vec![0xAA; capacity];
         // SAFETY: the buffers have these sizes.
         let code = unsafe {
             (self.f.blosc_compress)(
@@ -144,22 +145,22 @@ impl Lib {
                 data.len(),
                 data.as_ptr().cast(),
                 chunk.as_mut_ptr().cast(),
-                room,
+                capacity,
             )
         };
         chunk.truncate(usize::try_from(code).unwrap_or(0));
         (code, chunk)
     }
 
-    /// Decompresses a whole chunk into a buffer of `room` bytes.
-    pub fn decompress(&self, chunk: &[u8], room: usize, nthreads: c_int) -> (c_int, Vec<u8>) {
-        let mut data = vec![0x55; room];
+    /// Decompresses a whole chunk into a buffer of `capacity` bytes.
+    pub fn decompress(&self, chunk: &[u8], capacity: usize, nthreads: c_int) -> (c_int, Vec<u8>) {
+        let mut data = vec![0x55; capacity];
         // SAFETY: a whole chunk, and the size of the buffer.
         let code = unsafe {
             (self.f.blosc_decompress_ctx)(
                 chunk.as_ptr().cast(),
                 data.as_mut_ptr().cast(),
-                room,
+                capacity,
                 nthreads,
             )
         };
@@ -167,24 +168,24 @@ impl Lib {
     }
 
     /// The same with the settings of the process.
-    pub fn decompress_global(&self, chunk: &[u8], room: usize) -> (c_int, Vec<u8>) {
-        let mut data = vec![0x55; room];
+    pub fn decompress_global(&self, chunk: &[u8], capacity: usize) -> (c_int, Vec<u8>) {
+        let mut data = vec![0x55; capacity];
         // SAFETY: as above.
         let code = unsafe {
-            (self.f.blosc_decompress)(chunk.as_ptr().cast(), data.as_mut_ptr().cast(), room)
+            (self.f.blosc_decompress)(chunk.as_ptr().cast(), data.as_mut_ptr().cast(), capacity)
         };
         (code, data)
     }
 
-    /// Reads items into a buffer of `room` bytes, which they need at most.
+    /// Reads items into a buffer of `capacity` bytes, which they need at most.
     pub fn getitem(
         &self,
         chunk: &[u8],
         start: c_int,
         nitems: c_int,
-        room: usize,
+        capacity: usize,
     ) -> (c_int, Vec<u8>) {
-        let mut items = vec![0x55; room];
+        let mut items = vec![0x55; capacity];
         // SAFETY: a whole chunk, and room for the items.
         let code = unsafe {
             (self.f.blosc_getitem)(

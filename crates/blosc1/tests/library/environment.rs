@@ -92,7 +92,7 @@ fn each_variable_does_what_it_does_to_c_blosc() {
 }
 
 /// What a call writes to stderr, in a process of its own.
-fn complaint(lib: &'static Lib, room: usize, level: &str) -> String {
+fn complaint(lib: &'static Lib, capacity: usize, level: &str) -> String {
     let mut ends = [0; 2];
     // SAFETY: two places for two descriptors.
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
@@ -100,7 +100,7 @@ fn complaint(lib: &'static Lib, room: usize, level: &str) -> String {
         set_variable(c"BLOSC_WARN", Some(level));
         // SAFETY: both are open.
         unsafe { libc::dup2(ends[1], libc::STDERR_FILENO) };
-        lib.compress_global((5, 1, 4), &[1; 1000], room);
+        lib.compress_global((5, 1, 4), &[1; 1000], capacity);
         Ok(())
     });
     // SAFETY: only the child needs this end now. The other end is read until the child closes its
@@ -121,18 +121,18 @@ fn warnings_come_when_they_are_asked_for() {
         return;
     };
     for lib in [ours, reference] {
-        for (room, level, expected) in [
+        for (capacity, level, expected) in [
             (10, "1", true),
             (10, "10", true),
             (10, "0", false),
             (10, "x", false),
             (2000, "1", false),
         ] {
-            let said = complaint(lib, room, level);
+            let said = complaint(lib, capacity, level);
             assert_eq!(
                 !said.is_empty(),
                 expected,
-                "{}: BLOSC_WARN={level}, {room} bytes: {said}",
+                "{}: BLOSC_WARN={level}, {capacity} bytes: {said}",
                 lib.name
             );
         }

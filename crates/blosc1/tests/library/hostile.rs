@@ -131,16 +131,16 @@ fn read_all(
     }
     fates.validated += 1;
     let any = rng.below(nbytes + 1);
-    let room = rng.pick(&[nbytes, nbytes, size.min(dest.len), any]);
+    let capacity = rng.pick(&[nbytes, nbytes, size.min(dest.len), any]);
     // SAFETY: the chunk's size is what its header says, which was asked first; `out` has its own.
     let mut decompress = |nthreads, fill| unsafe {
-        let out = dest.last(room);
+        let out = dest.last(capacity);
         out.fill(fill);
-        let code = (f.blosc_decompress_ctx)(from, out.as_mut_ptr().cast(), room, nthreads);
+        let code = (f.blosc_decompress_ctx)(from, out.as_mut_ptr().cast(), capacity, nthreads);
         (code, out.to_vec())
     };
     let (code, whole) = decompress(1, 0);
-    assert!(code <= room as c_int);
+    assert!(code <= capacity as c_int);
     if code < 0 {
         fates.refused += 1;
     } else {

@@ -23,7 +23,7 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
         for kind in [Kind::WalkInt32, Kind::Random, Kind::Runs] {
             let data = kind.bytes(2_500_001, 1);
             // All the room there can be, just enough to store them, a byte less, and half of it.
-            for room in [
+            for capacity in [
                 3_000_000,
                 data.len() + OVERHEAD,
                 data.len() + OVERHEAD - 1,
@@ -35,7 +35,7 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
                     blocksize: 50_000,
                     ..ZSTD
                 };
-                let alone = lib.compress(&settings, &data, room);
+                let alone = lib.compress(&settings, &data, capacity);
                 for nthreads in [2, 3, 8] {
                     let together = lib.compress(
                         &Settings {
@@ -43,11 +43,11 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
                             ..settings
                         },
                         &data,
-                        room,
+                        capacity,
                     );
                     assert!(
                         together == alone,
-                        "{compressor:?} {kind:?} {room} {nthreads}"
+                        "{compressor:?} {kind:?} {capacity} {nthreads}"
                     );
                 }
                 if alone.0 > 0 {
@@ -66,10 +66,10 @@ fn work(lib: &Lib, seed: u64, rounds: usize) -> Result<(), String> {
     for round in 0..rounds {
         let data = Kind::WalkInt32.bytes(300_000 + 1000 * round, seed);
         let compressor = COMPRESSORS[(seed as usize + round) % COMPRESSORS.len()];
-        let room = data.len() + OVERHEAD;
+        let capacity = data.len() + OVERHEAD;
         let (code, chunk) = match seed % 2 {
-            0 => lib.compress(&Settings { compressor, ..ZSTD }, &data, room),
-            _ => lib.compress_global((5, 1, 4), &data, room),
+            0 => lib.compress(&Settings { compressor, ..ZSTD }, &data, capacity),
+            _ => lib.compress_global((5, 1, 4), &data, capacity),
         };
         let (size, back) = match seed % 3 {
             0 => lib.decompress_global(&chunk, data.len()),

@@ -98,7 +98,7 @@ impl PatchTarget<'_> {
         let cbytes = header.cbytes + blocks.appended.len();
         if !self.may_overwrite(&blocks.overwrites)
             || blocks.appended.len() > self.free_behind
-            || cbytes > header.nbytes + header.overhead() + self.front().len() + 4 * self.sums()
+            || cbytes > header.nbytes + header.overhead() + self.prefix().len() + 4 * self.sums()
         {
             return Ok(None);
         }
@@ -115,12 +115,12 @@ impl PatchTarget<'_> {
         }
         let mut edits = TryVec::new();
         if grows {
-            let mut front = self.bytes()[..header.overhead()].to_try_vec()?;
-            ChunkHeader { cbytes, ..*header }.write(&mut front);
+            let mut prefix = self.bytes()[..header.overhead()].to_try_vec()?;
+            ChunkHeader { cbytes, ..*header }.write(&mut prefix);
             edits.push(Edit {
                 at: 0,
-                len: front.len(),
-                new: front.into(),
+                len: prefix.len(),
+                new: prefix.into(),
             })?;
             edits.extend(blocks.starts)?;
         }
@@ -149,26 +149,26 @@ impl PatchTarget<'_> {
     ) -> Result<Option<BlockEdits>> {
         let header = self.header;
         let mut edits = BlockEdits::default();
-        for ((t, new), room) in touched.iter().zip(changed).zip(&self.rooms) {
+        for ((t, new), capacity) in touched.iter().zip(changed).zip(&self.rooms) {
             let Some(new) = new else {
                 continue;
             };
             let old = chunk.compressed(t.nblock, |_| ())?;
             edits.resized |= new.len() != old.len();
-            if new.len() > room.len() {
+            if new.len() > capacity.len() {
                 let start = header.cbytes + edits.appended.len();
                 edits.starts.push(Edit {
                     at: header.overhead() + 4 * t.nblock,
                     len: 4,
                     new: TransientBytes::copy_of(&(start as i32).to_le_bytes())?,
                 })?;
-                edits.old_starts.push(room.start)?;
+                edits.old_starts.push(capacity.start)?;
                 edits.new_starts.push(start)?;
                 edits.appended.extend_from_slice(new)?;
                 continue;
             }
             let smaller = new.len() < old.len();
-            if smaller && room.len() - new.len() > new.len().max(WASTE) {
+            if smaller && capacity.len() - new.len() > new.len().max(WASTE) {
                 return Ok(None);
             }
             let range = if new.len() == old.len() {
@@ -178,7 +178,7 @@ impl PatchTarget<'_> {
             };
             if !range.is_empty() {
                 edits.overwrites.push(Edit {
-                    at: room.start + range.start,
+                    at: capacity.start + range.start,
                     len: range.len(),
                     new: TransientBytes::copy_of(&new[range])?,
                 })?;
@@ -219,10 +219,10 @@ impl PatchTarget<'_> {
             return Ok(());
         };
         let layout = TableLayout::of(self.header);
-        let front = self.front();
+        let prefix = self.prefix();
         let begin = layout.place(first).start;
         let from = checksums_at(self.header) + begin;
-        let mut tail = front[from..].to_try_vec()?;
+        let mut tail = prefix[from..].to_try_vec()?;
         let place = |nblock| {
             let place = layout.place(nblock);
             place.start - begin..place.end - begin
@@ -233,11 +233,11 @@ impl PatchTarget<'_> {
         if let Some((sums, sum)) = tail.split_last_chunk_mut() {
             let crc = match edits.is_empty() {
                 true => {
-                    let was = &front[from..front.len() - sum.len()];
+                    let was = &prefix[from..prefix.len() - sum.len()];
                     u32::from_le_bytes(*sum) ^ checksum::difference(was, sums)
                 }
                 false => {
-                    let mut head = front[..from].to_try_vec()?;
+                    let mut head = prefix[..from].to_try_vec()?;
                     for edit in edits.iter() {
                         head[edit.at..][..edit.len].copy_from_slice(&edit.new);
                     }

@@ -23,7 +23,7 @@ impl Patcher<'_> {
         let edit = |(i, t): (usize, &Touched)| -> Result<Option<Edit>> {
             let from = header.overhead() + t.nblock * blocksize;
             let old = match mode {
-                PatchMode::InPlace(target) => target.room(i),
+                PatchMode::InPlace(target) => target.capacity(i),
                 _ => &self.chunk.bytes()[from..header.cbytes.min(from + blocksize)],
             };
             let (at, new, kept);
@@ -77,10 +77,10 @@ impl Patcher<'_> {
         };
         let (header, layout) = (stored.header, TableLayout::of(stored.header));
         let blocksize = header.blocksize_field();
-        let (table, front) = (checksums_at(header), stored.front);
+        let (table, prefix) = (checksums_at(header), stored.prefix);
         let first_page = (start - first.nblock * blocksize) / PAGE;
         let from = table + layout.page_place(first.nblock, first_page);
-        let mut tail = front[from..].to_try_vec()?;
+        let mut tail = prefix[from..].to_try_vec()?;
         let (mut changed, mut data_edits) = (0, TryVec::new());
         for (i, t) in touched.iter().enumerate() {
             let bsize = blocksize_of(header, t.nblock);
@@ -100,10 +100,10 @@ impl Patcher<'_> {
                 })?;
             }
         }
-        if data_edits.is_empty() && front[from..].starts_with(&tail[..changed]) {
+        if data_edits.is_empty() && prefix[from..].starts_with(&tail[..changed]) {
             return Ok(Some(Patched::Edits(data_edits)));
         }
-        let sums = difference(&front[from..from + changed], &tail[..changed]);
+        let sums = difference(&prefix[from..from + changed], &tail[..changed]);
         if let Some((before, sum)) = tail.split_last_chunk_mut() {
             let behind = before.len() - changed;
             *sum = (u32::from_le_bytes(*sum) ^ shifted(sums, behind)).to_le_bytes();
@@ -128,7 +128,7 @@ struct StoredPages<'a> {
     /// If the chunk is in memory: where the data of the first block begin, and the distance from
     /// block to block.
     places: (usize, usize),
-    front: &'a [u8],
+    prefix: &'a [u8],
     sums: Checksums<'a>,
 }
 
@@ -144,8 +144,8 @@ impl<'a> StoredPages<'a> {
         let Some(places) = places.filter(|_| header.has_checksums() && layout.has_pages()) else {
             return Ok(None);
         };
-        let front = match target {
-            Some(target) => target.front(),
+        let prefix = match target {
+            Some(target) => target.prefix(),
             None => &chunk.bytes()[..checksums_at(header) + layout.table_len()],
         };
         Ok(Some(Self {
@@ -153,8 +153,8 @@ impl<'a> StoredPages<'a> {
             chunk,
             target,
             places,
-            front,
-            sums: Checksums::in_checked_front(front, header)?,
+            prefix,
+            sums: Checksums::in_checked_prefix(prefix, header)?,
         }))
     }
 
@@ -163,8 +163,8 @@ impl<'a> StoredPages<'a> {
     fn data(&self, i: usize, nblock: usize, bsize: usize) -> Option<(usize, &[u8])> {
         let (place, bytes) = match self.target {
             Some(target) => {
-                let (place, room) = target.room_at(i);
-                (place + 4, room.get(4..)?)
+                let (place, capacity) = target.capacity_at(i);
+                (place + 4, capacity.get(4..)?)
             }
             None => {
                 let place = self.places.0 + nblock * self.places.1;

@@ -15,7 +15,7 @@ use super::super::workers::Workers;
 use super::lazy::Store;
 use super::{LZ4_SHUFFLED, compressed, data, decompressed, variants};
 use crate::add_checksums::add;
-use crate::checksum::{CHECKSUMS, TableLayout, room};
+use crate::checksum::{CHECKSUMS, TableLayout, capacity};
 use oxiblosc_base::{Error, Result};
 
 fn noise(len: usize) -> Vec<u8> {
@@ -135,10 +135,10 @@ fn read_at_length(header: &ChunkHeader, bytes: &[u8]) -> Result<Vec<u8>> {
 fn fetched(bytes: &[u8]) -> Result<Vec<u8>> {
     let header = ChunkHeader::parse(bytes)?;
     let store = Store::new(bytes);
-    let front = bytes
-        .get(..Chunk::front_wanted(&header))
+    let prefix = bytes
+        .get(..Chunk::prefix_wanted(&header))
         .ok_or(Error::READ_BUFFER)?;
-    let chunk = Chunk::lazy(&header, front, &store)?;
+    let chunk = Chunk::lazy(&header, prefix, &store)?;
     let mut whole = vec![0xee; header.nbytes];
     decompress(&chunk, &mut whole, None, &NoHooks, Workers::ALONE)?;
     if !header.has_vlblocks() {
@@ -322,14 +322,14 @@ fn of_stored_data_the_pages_that_are_read_or_changed_are_checked() {
     let chunk = compressed(&params, ChunkInput::Buffer(&data), 80_000, &Serial);
     let checked = with(&chunk);
     let header = ChunkHeader::parse(&checked).unwrap();
-    let front = Chunk::front_len(&header);
-    let place = |at: usize| front + 4 * (at / 30_000 + 1) + at;
+    let prefix = Chunk::prefix_len(&header);
+    let place = |at: usize| prefix + 4 * (at / 30_000 + 1) + at;
     for at in [0, 4095, 4096, 29_999, 30_000, 45_000, 69_999] {
         let mut damaged = checked.clone();
         damaged[place(at)] ^= 4;
         let chunk = Chunk::parse(&header, &damaged).unwrap();
         let store = Store::new(&damaged);
-        let lazy = Chunk::lazy(&header, &damaged[..front], &store).unwrap();
+        let lazy = Chunk::lazy(&header, &damaged[..prefix], &store).unwrap();
         let patcher = Patcher {
             chunk: &chunk,
             params: params.recompress_params(),
@@ -390,15 +390,15 @@ fn what_is_damaged_after_its_check_gets_no_sum_that_fits() {
         let patched = patcher.range(start, new, PatchMode::Edits).unwrap();
         patched.unwrap().whole(&chunk).unwrap().to_vec()
     };
-    let front = Chunk::front_len(&header);
-    let place = |at: usize| front + 4 * (at / 30_000 + 1) + at;
+    let prefix = Chunk::prefix_len(&header);
+    let place = |at: usize| prefix + 4 * (at / 30_000 + 1) + at;
     for (start, len) in [(100, 3000), (5000, 9000), (28_000, 6000), (4096, 8192)] {
         let new = vec![9; len];
         let mut wanted = data.clone();
         wanted[start..start + len].copy_from_slice(&new);
         assert!(read(&patched(&whole, start, &new)).as_ref() == Ok(&wanted));
         // In the front: the sum of the last page.
-        let mut places = vec![(front - 8, false)];
+        let mut places = vec![(prefix - 8, false)];
         for at in (0..70_000).step_by(501) {
             // Of a page that is overwritten as a whole nothing is left.
             let block = at / 30_000 * 30_000;
@@ -427,15 +427,15 @@ fn chunks_that_are_made_with_them_are_those_that_get_them_later() {
                     checksums: true,
                     ..params
                 };
-                let made = compressed(&params, source, len + 32 + room(len), &Serial);
+                let created = compressed(&params, source, len + 32 + capacity(len), &Serial);
                 match add(&chunk).unwrap() {
-                    Some(added) => assert!(made == *added, "{params:?}"),
-                    None => assert!(made == chunk && !params.extended),
+                    Some(added) => assert!(created == *added, "{params:?}"),
+                    None => assert!(created == chunk && !params.extended),
                 }
                 // Where there is no room for them the chunk is the same without.
                 let none = compressed(&params, source, len + 32, &Serial);
                 let header = ChunkHeader::parse(&none).unwrap();
-                assert!(none == chunk || none == made, "{header:?}");
+                assert!(none == chunk || none == created, "{header:?}");
             }
         }
     }

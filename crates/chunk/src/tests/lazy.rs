@@ -70,8 +70,8 @@ fn backwards(bytes: &[u8], header: &ChunkHeader) -> Vec<u8> {
 }
 
 fn lazy<'a>(header: &'a ChunkHeader, store: &'a Store) -> Chunk<'a> {
-    let front = &store.bytes[..Chunk::front_len(header)];
-    Chunk::lazy(header, front, store).unwrap()
+    let prefix = &store.bytes[..Chunk::prefix_len(header)];
+    Chunk::lazy(header, prefix, store).unwrap()
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn fetched_blocks_are_the_same_blocks() {
         for bytes in forms {
             let store = Store::new(&bytes);
             let chunk = lazy(&header, &store);
-            let in_front = Chunk::front_len(&header);
+            let in_prefix = Chunk::prefix_len(&header);
             let dict: usize = store.reads().iter().map(|(_, len)| len).sum();
             for nthreads in [1, 4] {
                 let mut out = vec![0xee; data.len()];
@@ -97,7 +97,7 @@ fn fetched_blocks_are_the_same_blocks() {
                 // is read once.
                 let read: usize = store.reads().iter().map(|(_, len)| len).sum();
                 let twice = if dict > 0 { MAGIC.len() } else { 0 };
-                assert_eq!(in_front + dict + read, bytes.len() + twice, "{params:?}");
+                assert_eq!(in_prefix + dict + read, bytes.len() + twice, "{params:?}");
             }
             let mask: Vec<bool> = (0..header.nblocks).map(|i| i % 4 != 1).collect();
             let mut out = vec![0xee; data.len()];
@@ -169,7 +169,7 @@ fn of_special_values_nothing_is_read() {
         };
         let cbytes = chunk.write(&mut bytes);
         let header = ChunkHeader::parse(&bytes).unwrap();
-        assert_eq!(Chunk::front_len(&header), cbytes);
+        assert_eq!(Chunk::prefix_len(&header), cbytes);
         let store = Store::new(&bytes[..cbytes]);
         let chunk = lazy(&header, &store);
         let (mut out, mut items) = ([0xee; 4000], [0xee; 40]);
@@ -246,8 +246,8 @@ fn a_chunk_that_breaks_off_is_an_error() {
         let mut out = vec![0; data.len()];
         let result = decompress(&chunk, &mut out, None, &NoHooks, Workers::ALONE);
         assert_eq!(result, Err(Error::FILE_READ), "{params:?}");
-        let front = &bytes[..Chunk::front_len(&header) - 1];
-        let short = Chunk::lazy(&header, front, &store).map(|_| ());
+        let prefix = &bytes[..Chunk::prefix_len(&header) - 1];
+        let short = Chunk::lazy(&header, prefix, &store).map(|_| ());
         assert_eq!(short, Err(Error::READ_BUFFER), "{params:?}");
         // What makes a chunk lazy for others makes no difference here.
         let mut marked = bytes.clone();

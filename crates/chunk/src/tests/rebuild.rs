@@ -6,7 +6,7 @@ use super::super::encode::{ChunkInput, EncodeParams};
 use super::super::header::{ChunkHeader, i32_at};
 use super::super::hooks::{NoHooks, Serial};
 use super::super::rebuild::{
-    correct_blocks, damaged_blocks, front_matches, rebuild, single_block, without_checksums,
+    correct_blocks, damaged_blocks, prefix_matches, rebuild, single_block, without_checksums,
 };
 use super::super::workers::Workers;
 use super::{LZ4_SHUFFLED, compressed, data};
@@ -37,7 +37,7 @@ fn rebuilt(chunk: &[u8], header: &ChunkHeader, damage: &Range<usize>) -> Option<
 }
 
 #[test]
-fn a_front_is_made_anew_where_its_checksum_is_left() {
+fn a_prefix_is_made_anew_where_its_checksum_is_left() {
     for use_dict in [false, true] {
         let chunk = chunk(use_dict);
         let header = ChunkHeader::parse(&chunk).expect("a header");
@@ -131,7 +131,7 @@ fn blocks_of_variable_length_are_found_and_read_one_by_one() {
     let mut bytes = chunk.to_vec();
     let third = i32_at(&bytes, header.overhead() + 8) as usize;
     bytes[third..third + 4].fill(0xee);
-    assert!(Chunk::parse(&header, &bytes).is_err() && front_matches(&header, &bytes));
+    assert!(Chunk::parse(&header, &bytes).is_err() && prefix_matches(&header, &bytes));
     assert_eq!(damaged_blocks(&header, &bytes).expect("blocks")[..], [2]);
     for (nblock, block) in blocks.iter().enumerate().filter(|(nblock, _)| *nblock != 2) {
         let (single, nbytes) = single_block(&header, &bytes, nblock).expect("a block");

@@ -237,7 +237,7 @@ mod tests {
     use crate::tests::Numbers;
 
     /// The format byte by byte.
-    fn model(src: &[u8], room: usize) -> Result<Vec<u8>> {
+    fn model(src: &[u8], capacity: usize) -> Result<Vec<u8>> {
         let mut src = src.iter().copied();
         let mut out = Vec::new();
         let mut control = src.next().map(|first| first & 31);
@@ -259,7 +259,7 @@ mod tests {
                     distance += next()? << 8;
                     distance += next()?;
                 }
-                if len > room.saturating_sub(out.len()) {
+                if len > capacity.saturating_sub(out.len()) {
                     return Err(Error::DATA);
                 }
                 for _ in 0..len {
@@ -267,7 +267,7 @@ mod tests {
                     out.push(out[from]);
                 }
             }
-            if out.len() > room {
+            if out.len() > capacity {
                 return Err(Error::DATA);
             }
             control = src.next();
@@ -324,11 +324,11 @@ mod tests {
         let (mut good, mut bad) = (0, 0);
         for round in 0..1500 {
             let (mut stream, len) = packets(&mut rng);
-            let mut room = len;
+            let mut capacity = len;
             match round % 4 {
                 0 => {}
                 1 => stream.truncate(rng.below(stream.len())),
-                2 => room = rng.below(len + 100),
+                2 => capacity = rng.below(len + 100),
                 _ => {
                     for _ in 0..1 + rng.below(5) {
                         let at = rng.below(stream.len());
@@ -336,11 +336,11 @@ mod tests {
                     }
                 }
             }
-            let mut dst = vec![0; room];
+            let mut dst = vec![0; capacity];
             let result = decompress(&stream, &mut dst).map(|n| dst[..n].to_vec());
             good += usize::from(result.is_ok());
             bad += usize::from(result.is_err());
-            assert!(result == model(&stream, room), "round {round}");
+            assert!(result == model(&stream, capacity), "round {round}");
         }
         assert!(good > 400 && bad > 400, "{good} {bad}");
     }

@@ -206,14 +206,14 @@ mod tests {
     fn check(frequencies: &[u32], limit: usize) -> u64 {
         let mut lens = vec![7; frequencies.len()];
         lengths::<ALPHABET>(frequencies, limit, &mut lens);
-        let mut room = 1u64 << limit;
+        let mut capacity = 1u64 << limit;
         for (len, n) in lens.iter().zip(frequencies) {
             assert!(usize::from(*len) <= limit && (*len > 0 || *n == 0));
             if *len > 0 {
-                room -= 1 << (limit - usize::from(*len));
+                capacity -= 1 << (limit - usize::from(*len));
             }
         }
-        assert_eq!(room, 0, "every string of bits is defined, once");
+        assert_eq!(capacity, 0, "every string of bits is defined, once");
         let codes = codes(&lens);
         for (i, a) in lens.iter().enumerate().filter(|(_, len)| **len > 0) {
             for (j, b) in lens.iter().enumerate().filter(|(_, len)| **len > 0) {

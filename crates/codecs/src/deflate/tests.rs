@@ -23,15 +23,15 @@ enum WrittenAs {
     Search { repeats_from: usize },
 }
 
-/// Deflates stretches into a destination of `room` bytes.
+/// Deflates stretches into a destination of `capacity` bytes.
 fn deflated(
     deflater: &mut Deflater,
     clevel: u8,
     src: &[u8],
     parts: &[(usize, WrittenAs)],
-    room: usize,
+    capacity: usize,
 ) -> Option<Vec<u8>> {
-    let mut dst = vec![0; room];
+    let mut dst = vec![0; capacity];
     let mut stream = deflater.stream(clevel, src, &mut dst);
     for &(len, part) in parts {
         match part {

@@ -357,10 +357,10 @@ impl LongestMatch {
         // SAFETY: `from < at` (# Safety), and `MF_LIMIT` bytes lie at `at`, as `new` requires.
         let end = unsafe { match_end(src, from, at) }.min(self.limit);
         let before = if self.max_before > 0 {
-            let room = from.checked_sub(self.start).unwrap_or(from);
-            // SAFETY: `room` is at most `from`, `from < at` (# Safety), and `at` lies within `src`,
-            // as `new` requires.
-            unsafe { match_len_backward(src, from, at, self.max_before.min(room)) }
+            let capacity = from.checked_sub(self.start).unwrap_or(from);
+            // SAFETY: `capacity` is at most `from`, `from < at` (# Safety), and `at` lies within
+            // `src`, as `new` requires.
+            unsafe { match_len_backward(src, from, at, self.max_before.min(capacity)) }
         } else {
             0
         };
@@ -409,12 +409,12 @@ fn run_end(src: &[u8], at: usize, limit: usize, byte: u8) -> usize {
 /// How many bytes at the end of `src` are `byte`.
 fn run_len_backward(src: &[u8], byte: u8) -> usize {
     let mut rest = src;
-    while let Some((front, eight)) = rest.split_last_chunk::<8>() {
+    while let Some((prefix, eight)) = rest.split_last_chunk::<8>() {
         let xor = u64::from_le_bytes(*eight) ^ u64::from_ne_bytes([byte; 8]);
         if xor != 0 {
             return src.len() - rest.len() + (xor.leading_zeros() / 8) as usize;
         }
-        rest = front;
+        rest = prefix;
     }
     src.len() - rest.len() + rest.iter().rev().take_while(|&&b| b == byte).count()
 }

@@ -53,10 +53,10 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    /// Whether [`put_sequence_unchecked`] may write this sequence into a destination with `room`
-    /// bytes left.
+    /// Whether [`put_sequence_unchecked`] may write this sequence into a destination with
+    /// `capacity` bytes left.
     #[inline(always)]
-    pub(super) fn has_margins(&self, src: &[u8], room: usize) -> bool {
+    pub(super) fn has_margins(&self, src: &[u8], capacity: usize) -> bool {
         let Sequence {
             anchor,
             literals,
@@ -64,7 +64,7 @@ impl Sequence {
             ..
         } = *self;
         literals.max(extra_len) < RUN_MASK + 255
-            && room >= literals + SEQUENCE_MARGIN
+            && capacity >= literals + SEQUENCE_MARGIN
             && anchor + literals + MIN_MATCH + extra_len + MF_LIMIT <= src.len()
     }
 }

@@ -158,11 +158,15 @@ fn streams_are_the_bytes_that_the_library_writes() {
         let bound = len + len / 255 + 16;
         let (mut ours, mut theirs) = (vec![0; bound], vec![0; bound]);
         let n = written_by(LZ4_compress_fast, &data, &mut theirs, acceleration);
-        let room = [bound, len, n, n.saturating_sub(1), random(1 + n)][random(5)];
-        let (ours, theirs) = (&mut ours[..room], &mut theirs[..room]);
+        let capacity = [bound, len, n, n.saturating_sub(1), random(1 + n)][random(5)];
+        let (ours, theirs) = (&mut ours[..capacity], &mut theirs[..capacity]);
         let expected = written_by(LZ4_compress_fast, &data, theirs, acceleration);
         let got = tables.compress(acceleration, &data, ours);
-        assert_eq!(got, Ok(expected), "round {round}: {len} bytes in {room}");
+        assert_eq!(
+            got,
+            Ok(expected),
+            "round {round}: {len} bytes in {capacity}"
+        );
         assert!(ours[..expected] == theirs[..expected], "round {round}");
         fitted += usize::from(expected > 0);
         long += usize::from(expected > 0 && len > 65_546);
@@ -243,10 +247,14 @@ fn same_bytes(
     let bound = len + len / 255 + 16;
     let (mut got, mut expected) = (vec![0; bound], vec![0; bound]);
     let n = library(&mut expected);
-    let room = [bound, len, n, n + random(12), random(1 + n)][random(5)].min(bound);
-    let n = library(&mut expected[..room]);
-    assert_eq!(ours(&mut got[..room]), Ok(n), "{len} bytes in {room}");
-    assert!(got[..n] == expected[..n], "{len} bytes in {room}");
+    let capacity = [bound, len, n, n + random(12), random(1 + n)][random(5)].min(bound);
+    let n = library(&mut expected[..capacity]);
+    assert_eq!(
+        ours(&mut got[..capacity]),
+        Ok(n),
+        "{len} bytes in {capacity}"
+    );
+    assert!(got[..n] == expected[..n], "{len} bytes in {capacity}");
     n > 0
 }
 
@@ -357,20 +365,20 @@ fn streams_are_decoded_and_refused_as_the_library_does() {
                 _ => stream[at] = [0, 0xf0, 0x0f, 0xff][random(4)],
             }
         }
-        let room = [len, len, len + 100, len / 2, len.saturating_sub(1)][random(5)];
-        let (mut ours, mut theirs) = (vec![0xaa; room], vec![0xaa; room]);
+        let capacity = [len, len, len + 100, len / 2, len.saturating_sub(1)][random(5)];
+        let (mut ours, mut theirs) = (vec![0xaa; capacity], vec![0xaa; capacity]);
         let expected = by_library(&dict, &stream, &mut theirs);
         let got = decompress_with(&dict, &stream, &mut ours);
-        assert_eq!(got, expected, "round {round}: {stream:?} in {room}");
+        assert_eq!(got, expected, "round {round}: {stream:?} in {capacity}");
         if dict.is_empty() {
             // With padding the result is the same.
-            let (behind, room_behind) = (random(80), random(80));
+            let (behind, capacity_behind) = (random(80), random(80));
             let packed: Vec<u8> = (stream.iter().copied())
                 .chain((0..behind).map(|_| random(256) as u8))
                 .collect();
-            let mut among = vec![0xaa; room + room_behind];
+            let mut among = vec![0xaa; capacity + capacity_behind];
             let src = PaddedSrc::new(&packed, stream.len()).unwrap();
-            let dst = PaddedDst::new(&mut among, room).unwrap();
+            let dst = PaddedDst::new(&mut among, capacity).unwrap();
             assert_eq!(decompress(src, dst), expected, "round {round}: {stream:?}");
             let n = expected.unwrap_or(0);
             assert!(among[..n] == theirs[..n], "round {round}");
@@ -382,7 +390,7 @@ fn streams_are_decoded_and_refused_as_the_library_does() {
                 if dict.is_empty() && n > 0 {
                     let wanted = 1 + random(n);
                     ours.fill(0xaa);
-                    let got = decompress_front(&stream, &mut ours, wanted);
+                    let got = decompress_prefix(&stream, &mut ours, wanted);
                     assert!(got.is_ok_and(|n| n >= wanted), "round {round}: {got:?}");
                     assert!(ours[..wanted] == theirs[..wanted], "round {round}");
                 }
@@ -455,8 +463,8 @@ fn assembled_streams_are_decoded_and_refused_as_the_library_does() {
             let at = stream.len().saturating_sub(1 + random(200));
             stream[at] = [0, 0x0f, 0xf0, 0xff, 0x1f, random(256)][random(6)] as u8;
         }
-        let room = [len, len, len + random(100), len - random(20)][random(4)];
-        let (mut ours, mut theirs) = (vec![0xaa; room], vec![0xaa; room]);
+        let capacity = [len, len, len + random(100), len - random(20)][random(4)];
+        let (mut ours, mut theirs) = (vec![0xaa; capacity], vec![0xaa; capacity]);
         let expected = by_library(&[], &stream, &mut theirs);
         let got = decompress(stream.as_slice().into(), ours.as_mut_slice().into());
         assert_eq!(got, expected, "round {round}");
@@ -498,7 +506,7 @@ fn a_match_of_distance_0_shows_nothing_of_the_memory() {
                 );
                 for wanted in (1..len).step_by(1 + len / 50) {
                     second.fill(0xff);
-                    let n = decompress_front(&stream, &mut second, wanted);
+                    let n = decompress_prefix(&stream, &mut second, wanted);
                     assert!(n.is_ok_and(|n| n >= wanted));
                     assert!(
                         first[..wanted] == second[..wanted],

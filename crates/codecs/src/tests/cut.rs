@@ -98,18 +98,18 @@ fn cut_block(name: &str, codec: &OwnCodec, meta: u8, block: BlockShape, typesize
     let mut tried = 0;
     for data in [vec![0; smooth.len()], smooth] {
         let (mut packed, mut back) = (vec![0; data.len() * 5 / 4 + 64], vec![0; data.len()]);
-        let made = match &codec.functions {
+        let created = match &codec.functions {
             CodecFunctions::Numbers { compress, .. } => {
                 compress(meta, block, typesize, &data, &mut packed)
             }
             CodecFunctions::Bytes { compress, .. } => compress(meta, block, &data, &mut packed),
         };
-        let made = made.unwrap();
-        if made == 0 {
+        let created = created.unwrap();
+        if created == 0 {
             continue;
         }
         tried += 1;
-        check(name, &packed[..made], data.len(), |part| {
+        check(name, &packed[..created], data.len(), |part| {
             match &codec.functions {
                 CodecFunctions::Numbers { decompress, .. } => {
                     let read = decompress(meta, block, typesize, part, &mut back);

@@ -166,12 +166,12 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_told() {
-        for (room, fits) in [(0, false), (15, false), (16, true)] {
-            let mut out = vec![0; room];
+        for (capacity, fits) in [(0, false), (15, false), (16, true)] {
+            let mut out = vec![0; capacity];
             let mut writer = BitWriter::new(&mut out);
             writer.put(u64::MAX, 64);
             writer.put(1, 1);
-            assert_eq!(writer.is_full(), room < 8);
+            assert_eq!(writer.is_full(), capacity < 8);
             assert_eq!(writer.finish(), fits.then_some(16));
         }
     }

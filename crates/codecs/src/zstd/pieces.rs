@@ -79,9 +79,9 @@ mod tests {
         let mut out = vec![0; src.len()];
         let read = Decompressor::default().decompress(&dst[..n], &mut out);
         assert_eq!((read, &out), (Ok(src.len()), &src));
-        for room in [0, 1, 10, n / 2, n - 1] {
+        for capacity in [0, 1, 10, n / 2, n - 1] {
             let plan = Plan::SearchPieces(search);
-            assert_eq!(compress(plan, &mut dst[..room]), 0, "{room}");
+            assert_eq!(compress(plan, &mut dst[..capacity]), 0, "{capacity}");
         }
         let mut again = vec![0; src.len()];
         assert_eq!(compress(Plan::Level, &mut again), size);

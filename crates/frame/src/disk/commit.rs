@@ -165,8 +165,8 @@ impl Disk {
             [(sizes_at, sizes), (at, _)] if sizes_at == header.len() as u64 => (at, sizes),
             _ => return Ok(None),
         };
-        let front = header.get(at as usize..).unwrap_or_default();
-        let end = at + (front.len() + sizes.len()) as u64;
+        let prefix = header.get(at as usize..).unwrap_or_default();
+        let end = at + (prefix.len() + sizes.len()) as u64;
         let changed = prepared.record.changed_pos as usize + prepared.record.changed.len();
         let is_last = |(at, new): &(u64, &[u8])| at + new.len() as u64 == frame_len;
         let is_possible = !self.options.durable
@@ -179,7 +179,7 @@ impl Disk {
         if !is_possible {
             return Ok(None);
         }
-        let mut new = front.to_try_vec()?;
+        let mut new = prefix.to_try_vec()?;
         new.extend_from_slice(sizes)?;
         Ok(Some((self.location.base + at, new)))
     }
@@ -360,8 +360,8 @@ impl Disk {
                 // Most writes are by themselves, and need no list.
                 [(at, new)] => file.write_at(self.location.base + at, new)?,
                 run => {
-                    let news = run.iter().map(|(_, new)| *new).collect_vec()?;
-                    file.write_all_at(self.location.base + run[0].0, &news)?;
+                    let reloaded = run.iter().map(|(_, new)| *new).collect_vec()?;
+                    file.write_all_at(self.location.base + run[0].0, &reloaded)?;
                 }
             }
         }
@@ -412,7 +412,7 @@ impl Disk {
 /// The range of bytes of a new header that differ from the old one. It never includes the magic, so
 /// a record, which has these bytes, does not look like a frame.
 pub(super) fn changed_part(old: &[u8], new: &[u8]) -> std::ops::Range<usize> {
-    let first = same_front(old, new);
+    let first = same_prefix(old, new);
     if old.len() != new.len() {
         return first..new.len();
     }
@@ -426,7 +426,7 @@ pub(super) fn changed_part(old: &[u8], new: &[u8]) -> std::ops::Range<usize> {
 const STEP: usize = 16;
 
 /// The number of bytes at the front of both that are the same.
-fn same_front(a: &[u8], b: &[u8]) -> usize {
+fn same_prefix(a: &[u8], b: &[u8]) -> usize {
     let (a_steps, b_steps) = (a.as_chunks::<STEP>().0, b.as_chunks::<STEP>().0);
     let steps = a_steps.iter().zip(b_steps);
     let at = STEP * steps.take_while(|(a, b)| a == b).count();

@@ -11,7 +11,7 @@ use super::edit::ChunkChange;
 use super::limits::{MAX_COMPACT_LEN, Share};
 use super::places::ChunkWrite;
 use super::space::Survey;
-use crate::binding::{Binding, front_of};
+use crate::binding::{Binding, prefix_of};
 use crate::change::Delta;
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
@@ -66,8 +66,8 @@ impl ClosedHoles {
     pub(super) fn bind(&self, binding: Binding) -> Option<Binding> {
         self.moved.iter().try_fold(binding, |binding, (from, to)| {
             let chunk = &self.bytes[(to - self.first) as usize..];
-            let front = front_of(&EncodedChunk::parse(chunk).ok()?).ok()?;
-            Some(binding.replace((*from, front), (*to, front)))
+            let prefix = prefix_of(&EncodedChunk::parse(chunk).ok()?).ok()?;
+            Some(binding.replace((*from, prefix), (*to, prefix)))
         })
     }
 }
@@ -150,8 +150,8 @@ impl Disk {
         let mut binding = self.view.binding;
         for (place, _, new) in &over {
             if let Some(known) = binding {
-                let new = EncodedChunk::parse(new).and_then(|new| front_of(&new));
-                let fronts = self.front_at(*place).ok().zip(new.ok());
+                let new = EncodedChunk::parse(new).and_then(|new| prefix_of(&new));
+                let fronts = self.prefix_at(*place).ok().zip(new.ok());
                 binding = fronts.map(|(old, new)| known.replace((*place, old), (*place, new)));
             }
         }
@@ -256,11 +256,11 @@ impl Disk {
         while let Some((place, _)) = rest.first() {
             // Everything from `to` to the next chunk is free, and that is at least as long as the
             // longest chunk.
-            let room = place - to;
+            let capacity = place - to;
             let mut sum = 0;
             let fits = rest.iter().take_while(|(_, len)| {
                 sum += len;
-                sum <= room
+                sum <= capacity
             });
             let count = fits.count();
             if count == 0 {
@@ -304,8 +304,8 @@ impl Disk {
         let mut binding = self.view.binding;
         for (place, len) in moving {
             if let Some(known) = binding {
-                let front = self.front_at(*place).ok();
-                binding = front.map(|front| known.replace((*place, front), (end, front)));
+                let prefix = self.prefix_at(*place).ok();
+                binding = prefix.map(|prefix| known.replace((*place, prefix), (end, prefix)));
             }
             let mut done = 0;
             while done < *len {

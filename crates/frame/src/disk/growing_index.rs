@@ -150,9 +150,9 @@ impl Disk {
             return Ok(sums.index);
         }
         let pos = self.index_pos();
-        let mut front = [0; EXTENDED_HEADER_LENGTH];
-        file.read_at(self.location.base + pos, &mut front)?;
-        let len = ChunkHeader::parse(&front)?.cbytes;
+        let mut prefix = [0; EXTENDED_HEADER_LENGTH];
+        file.read_at(self.location.base + pos, &mut prefix)?;
+        let len = ChunkHeader::parse(&prefix)?.cbytes;
         if pos.saturating_add(len as u64) > self.view.extent.frame_len {
             return Err(Error::INVALID_HEADER);
         }

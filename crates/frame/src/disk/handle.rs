@@ -45,7 +45,7 @@ pub(super) struct LastRead {
     /// changed.
     pub(super) missing: Option<Error>,
     /// What was read when the frame was last read again, until [`Disk::refresh`] returns it.
-    pub(super) news: Option<Loaded>,
+    pub(super) reloaded: Option<Loaded>,
 }
 
 /// An open frame: the view of it that this handle has, and what is needed to bring that up to date
@@ -80,21 +80,21 @@ impl Disk {
         let file = frame_file(path, kind)?;
         let trailer = trailer::encode(&[])?;
         let image = Image::new(header.encode(&[])?, &trailer, &Offsets::EMPTY, 0, 0)?;
-        let (storage, made) = new::make(&options, path, kind, &file)?;
+        let (storage, new_files) = new::make(&options, path, kind, &file)?;
         let filled = new::fill(&options, path, kind, &*storage, &image);
         storage.unlock();
         drop(storage);
         let created = filled.and_then(|()| Self::open(options, path, 0, kind));
         match created {
             Ok((mut disk, loaded)) => {
-                disk.creation.made = made;
+                disk.creation.new_files = new_files;
                 disk.creation.is_creator = true;
                 disk.creation.is_name_durable = disk.options.durable;
                 Ok((disk, loaded))
             }
             Err(error) => {
-                if let Some(mut made) = made {
-                    made.remove();
+                if let Some(mut new_files) = new_files {
+                    new_files.remove();
                 }
                 Err(error)
             }
@@ -102,8 +102,8 @@ impl Disk {
     }
 
     /// The files of this frame, if this handle created them. The next call returns none.
-    pub fn take_made(&mut self) -> Option<NewFrame> {
-        self.creation.made.take()
+    pub fn take_new_files(&mut self) -> Option<NewFrame> {
+        self.creation.new_files.take()
     }
 
     /// Opens the frame that begins `base` bytes from the start of the file at `path`, or the one in
@@ -140,7 +140,7 @@ impl Disk {
                 written: written.filter(|_| view.stamp().is_none()),
                 stale: false,
                 missing: None,
-                news: None,
+                reloaded: None,
             },
             options,
             location: Location {
@@ -287,7 +287,7 @@ impl Disk {
         if self.space.is_some() && self.is_loose() {
             closed = self.while_locked(|disk| {
                 // The owner gets with its next refresh what is read here.
-                disk.last_read.news = disk.refresh()?;
+                disk.last_read.reloaded = disk.refresh()?;
                 disk.finalize()
             });
         }

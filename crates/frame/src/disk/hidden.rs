@@ -64,7 +64,7 @@ impl Disk {
             true => Some(SidecarLock::of_frame(&path, is_sparse)?),
             false => None,
         };
-        let made = NewFrame::planned(&path, self.location.kind, options.locking)?;
+        let new_files = NewFrame::planned(&path, self.location.kind, options.locking)?;
         match (options.durable, is_sparse) {
             (false, _) => {}
             (true, true) => paths::sync_dir_with_files(&self.location.path)?,
@@ -75,7 +75,7 @@ impl Disk {
         }
         paths::rename_new(&self.location.path, &path)?;
         (self.location.path, self.location.file, self.locks.lock_file) = (path, file, lock);
-        self.creation.made = Some(made.created());
+        self.creation.new_files = Some(new_files.created());
         self.options = options;
         self.creation.goal = None;
         if self.options.durable {

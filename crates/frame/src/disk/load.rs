@@ -163,14 +163,14 @@ fn load(
         Err(_) if noted(failed, file.size())? != size => return Ok(None),
         not_found => return noted(failed, not_found).map(|_| None),
     }
-    let front = source.read(0, header::MIN_LEN as u64)?;
-    if !Header::has_magic(&front) {
+    let prefix = source.read(0, header::MIN_LEN as u64)?;
+    if !Header::has_magic(&prefix) {
         // No writer changes the magic, so the file was truncated or replaced.
         return Err(Error::INVALID_HEADER.at(Doing::ReadHeader));
     }
-    let result = read(&source, kind, &front);
+    let result = read(&source, kind, &prefix);
     let changed =
-        noted(failed, file.size())? != size || source.read(0, header::MIN_LEN as u64)? != front;
+        noted(failed, file.size())? != size || source.read(0, header::MIN_LEN as u64)? != prefix;
     if changed || (result.is_err() && patient) {
         Ok(None)
     } else {
@@ -178,9 +178,9 @@ fn load(
     }
 }
 
-/// Parses a frame that begins with `front`, which has the magic.
-fn read(source: &FrameFile, kind: FrameKind, front: &[u8]) -> Result<Loading> {
-    let (extent, header, parsed) = read_header(source, kind, front).doing(Doing::ReadHeader)?;
+/// Parses a frame that begins with `prefix`, which has the magic.
+fn read(source: &FrameFile, kind: FrameKind, prefix: &[u8]) -> Result<Loading> {
+    let (extent, header, parsed) = read_header(source, kind, prefix).doing(Doing::ReadHeader)?;
     let header_len = u64::from(extent.header_len);
     let trailer = read_trailer(source, &extent, &parsed).doing(Doing::ReadTrailer);
     let (trailer_pos, trailer, vlmetalayers) = trailer?;
@@ -218,13 +218,13 @@ fn read(source: &FrameFile, kind: FrameKind, front: &[u8]) -> Result<Loading> {
     ))
 }
 
-/// Reads the header, which begins with `front`.
+/// Reads the header, which begins with `prefix`.
 fn read_header(
     source: &FrameFile,
     kind: FrameKind,
-    front: &[u8],
+    prefix: &[u8],
 ) -> Result<(Extent, TryVec<u8>, Header)> {
-    let extent = Extent::parse(front)?;
+    let extent = Extent::parse(prefix)?;
     if extent.frame_len > source.size {
         return Err(Error::INVALID_HEADER);
     }
@@ -302,8 +302,8 @@ fn read_index(
     if room < EXTENDED_HEADER_LENGTH as u64 {
         return Err(Error::INVALID_HEADER);
     }
-    let front = source.read(pos, EXTENDED_HEADER_LENGTH as u64)?;
-    let index = match ChunkHeader::parse(&front) {
+    let prefix = source.read(pos, EXTENDED_HEADER_LENGTH as u64)?;
+    let index = match ChunkHeader::parse(&prefix) {
         Ok(index) if index.cbytes as u64 <= room => index,
         _ if header.nbytes <= 0 => return Ok(NO_CHUNKS),
         Ok(_) => return Err(Error::INVALID_HEADER),
@@ -325,18 +325,18 @@ fn read_index(
     let capacity = (room as usize - EXTENDED_HEADER_LENGTH) / WIDTH;
     // An uncompressed index of another library may have another header. It is rewritten before
     // offsets are added.
-    let front = stored_header(index.nbytes / WIDTH);
+    let prefix = stored_header(index.nbytes / WIDTH);
     let parts = bytes.split_first_chunk();
-    let is_own = |own| parts.is_some_and(|(front, _)| Binding::without(*front) == own);
+    let is_own = |own| parts.is_some_and(|(prefix, _)| Binding::without(*prefix) == own);
     // One that another writer left with what bound the chunks before is written anew, too.
     let is_known = fingerprint::is_in(trailer) || Binding::of_index(&bytes).is_none();
-    let growing = has_gap && is_known && front.is_ok_and(is_own);
+    let growing = has_gap && is_known && prefix.is_ok_and(is_own);
     let (mut crc, mut offsets_crc, mut binding) = (0, None, None);
-    if let Some((front, stored)) = parts.filter(|_| fingerprint::is_in(trailer)) {
+    if let Some((prefix, stored)) = parts.filter(|_| fingerprint::is_in(trailer)) {
         let behind = crc32c(stored);
-        crc = fingerprint::of_index_parts(front, behind);
+        crc = fingerprint::of_index_parts(prefix, behind);
         offsets_crc = growing.then_some(behind);
-        binding = Binding::of_index(front);
+        binding = Binding::of_index(prefix);
     }
     Ok(LoadedIndex {
         offsets,

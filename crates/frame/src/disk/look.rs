@@ -107,7 +107,7 @@ impl Disk {
     pub fn look(&self) -> Option<CurrencyCheck> {
         let reader = self.reader.as_ref()?;
         let [(_, known), (pos, fingerprint)] = self.view.state_marks();
-        let stale = self.last_read.stale || self.last_read.news.is_some();
+        let stale = self.last_read.stale || self.last_read.reloaded.is_some();
         if stale || !self.writes_to(self.last_read.identity) || known.len() > MAX_HEADER {
             return None;
         }

@@ -12,7 +12,7 @@ use std::ffi::CStr;
 
 /// The files of a frame that was just created, so that they can be removed if a later step fails.
 pub struct NewFrame {
-    made: NewPath,
+    new_files: NewPath,
     /// For a directory: the paths of the file with the index, of the lock file, and of the chunk
     /// files.
     files: Option<(CStrBuf, CStrBuf, ChunkPaths)>,
@@ -22,7 +22,7 @@ pub struct NewFrame {
 #[derive(Default)]
 pub(super) struct Creation {
     /// The files of the frame, if this handle created them.
-    pub(super) made: Option<NewFrame>,
+    pub(super) new_files: Option<NewFrame>,
     /// Whether this handle created the frame. Where there are no locks, no other one changes it.
     pub(super) is_creator: bool,
     /// What the frame becomes, if it is hidden.
@@ -46,7 +46,7 @@ impl NewFrame {
         let is_sparse = kind == FrameKind::Sparse;
         let lock = with_suffix(path, if is_sparse { b"/.b2lock" } else { b".b2lock" })?;
         let beside = (locking && !is_sparse).then_some(&*lock);
-        let made = NewPath::planned(path, is_sparse, beside)?;
+        let new_files = NewPath::planned(path, is_sparse, beside)?;
         let files = match is_sparse {
             true => Some((
                 frame_file(path, kind)?,
@@ -55,19 +55,19 @@ impl NewFrame {
             )),
             false => None,
         };
-        Ok(Self { made, files })
+        Ok(Self { new_files, files })
     }
 
     /// Records what was created.
     pub(super) fn created(self) -> Self {
-        let made = self.made.created();
-        Self { made, ..self }
+        let new_files = self.new_files.created();
+        Self { new_files, ..self }
     }
 
     /// Removes the files, as far as possible. Files that were there before stay.
     pub fn remove(&mut self) {
         if let Some((index, lock, chunks)) = &mut self.files
-            && self.made.is_there()
+            && self.new_files.is_there()
         {
             // First by name, as there may be no memory or no file descriptor to read the directory.
             // Chunk files are numbered from 0; any others are removed below, where the directory is
@@ -79,7 +79,7 @@ impl NewFrame {
                 number += 1;
             }
         }
-        self.made.remove();
+        self.new_files.remove();
     }
 }
 
@@ -98,33 +98,33 @@ pub fn make(
 ) -> Result<(Shared<dyn Storage>, Option<NewFrame>)> {
     let backend = &options.backend;
     if kind == FrameKind::Sparse {
-        let made = NewFrame::planned(path, kind, options.locking)?;
+        let new_files = NewFrame::planned(path, kind, options.locking)?;
         paths::create_dir(path)?;
-        let mut made = made.created();
+        let mut new_files = new_files.created();
         // Another user may have put something into the directory, such as a link.
         let mode = match backend.is_filesystem() {
             true => Mode::New,
             false => Mode::Create,
         };
         let opened = backend.open(file, mode);
-        let storage = opened.inspect_err(|_| made.remove())?;
-        return Ok((storage, Some(made)));
+        let storage = opened.inspect_err(|_| new_files.remove())?;
+        return Ok((storage, Some(new_files)));
     }
     if !backend.is_filesystem() && !backend.is_mmap() {
         return Ok((backend.open(file, Mode::Create)?, None));
     }
     let target = paths::followed(file)?;
-    let made = NewFrame::planned(&target, kind, options.locking)?;
+    let new_files = NewFrame::planned(&target, kind, options.locking)?;
     if backend.is_filesystem() {
         let storage = backend.open(&target, Mode::New)?;
-        let mut made = made.created();
+        let mut new_files = new_files.created();
         let locked = storage.lock_exclusive().and_then(|_| storage.size());
         return match locked {
-            Ok(0) => Ok((storage, Some(made))),
+            Ok(0) => Ok((storage, Some(new_files))),
             // Another process has appended to the file since.
             Ok(_) => Err(Error::FILE_OPEN),
             Err(error) => {
-                made.remove();
+                new_files.remove();
                 Err(error)
             }
         };
@@ -134,10 +134,10 @@ pub fn make(
     }
     // Even if the file cannot be mapped, it may have been created.
     let opened = backend.open(file, Mode::Create);
-    let mut made = made.created();
+    let mut new_files = new_files.created();
     let opened = opened.and_then(|storage| storage.lock_exclusive().map(|_| storage));
-    let storage = opened.inspect_err(|_| made.remove())?;
-    Ok((storage, Some(made)))
+    let storage = opened.inspect_err(|_| new_files.remove())?;
+    Ok((storage, Some(new_files)))
 }
 
 /// Writes a new frame, and syncs it if it is to be durable.

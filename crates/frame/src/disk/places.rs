@@ -172,10 +172,10 @@ impl Disk {
     ) -> Result<TryVec<u64>> {
         let places = self.numbers(chunks.len(), cbytes)?;
         let mut paths = self.chunk_paths()?;
-        let mut made = 0;
+        let mut created = 0;
         let written = chunks.iter().zip(&places).try_for_each(|(chunk, number)| {
             let path = paths.of(*number)?;
-            made += 1;
+            created += 1;
             let storage = self.new_chunk_file(path)?;
             storage.write_at(0, chunk.bytes).doing(Doing::WriteChunk)?;
             if self.options.durable {
@@ -190,7 +190,7 @@ impl Disk {
             other => other,
         };
         if let Err(error) = synced {
-            remove_files(&mut paths, &places[..made]);
+            remove_files(&mut paths, &places[..created]);
             return Err(error);
         }
         Ok(places)

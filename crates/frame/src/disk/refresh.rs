@@ -92,12 +92,12 @@ impl Disk {
             Err(NotLoaded { error, is_unknown }) if is_unknown => return Err(error),
             Err(gone) => self.last_read.missing = Some(gone.error),
         }
-        Ok(self.last_read.news.take())
+        Ok(self.last_read.reloaded.take())
     }
 
     /// Makes the next [`Self::refresh`] return `loaded` again, which its caller could not use.
     pub fn put_back(&mut self, loaded: Loaded) {
-        self.last_read.news = Some(loaded);
+        self.last_read.reloaded = Some(loaded);
     }
 
     /// Whether the frame is as it was last read, so that [`Self::refresh`] would return none.
@@ -111,7 +111,7 @@ impl Disk {
     /// [`Error::FILE_OPEN`] if no file is kept open, and the path leads to none.
     pub fn check_current(&mut self) -> Result<bool> {
         let source = self.reader()?;
-        let current = self.last_read.news.is_none() && self.is_current_in(&source);
+        let current = self.last_read.reloaded.is_none() && self.is_current_in(&source);
         if current {
             self.last_read.missing = source.found.is_there().err();
             self.note_size(&source);
@@ -206,7 +206,7 @@ impl Disk {
         self.locks.size = None;
         self.space = None;
         self.last_read.stale = false;
-        self.last_read.news = Some(loaded);
+        self.last_read.reloaded = Some(loaded);
         Ok(())
     }
 }

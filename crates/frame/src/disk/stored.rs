@@ -107,9 +107,9 @@ impl Stored {
     ///
     /// # Errors
     /// Those of reading and of a damaged chunk; [`Error::MEMORY_ALLOC`].
-    pub fn front(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
+    pub fn prefix(&self, first: u64) -> Result<(Buffer, ChunkHeader)> {
         let (mut bytes, header) = self.start(first)?;
-        self.extend(&mut bytes, Chunk::front_wanted(&header))?;
+        self.extend(&mut bytes, Chunk::prefix_wanted(&header))?;
         Ok((bytes, header))
     }
 
@@ -131,13 +131,13 @@ impl Stored {
     /// # Errors
     /// Those of reading and of a damaged header.
     pub fn header(&self) -> Result<ChunkHeader> {
-        let mut front = [0; EXTENDED_HEADER_LENGTH];
-        let len = self.max_len.min(front.len() as u64) as usize;
+        let mut prefix = [0; EXTENDED_HEADER_LENGTH];
+        let len = self.max_len.min(prefix.len() as u64) as usize;
         if len < MIN_HEADER_LENGTH {
             return Err(Error::FILE_READ);
         }
-        self.read(0, &mut front[..len])?;
-        let header = ChunkHeader::parse(&front[..len])?;
+        self.read(0, &mut prefix[..len])?;
+        let header = ChunkHeader::parse(&prefix[..len])?;
         if header.cbytes as u64 > self.max_len {
             return Err(Error::INVALID_HEADER);
         }
@@ -167,7 +167,7 @@ impl Disk {
                 let is_list = matches!(self.view.offsets, Offsets::List(_));
                 let space = self.space.as_ref().filter(|_| is_list);
                 Ok(Found::Stored(Stored {
-                    expected: self.room_to_next(nchunk, place),
+                    expected: self.capacity_to_next(nchunk, place),
                     tail: Some(space.map_or(0, |space| space.free.tail(place))),
                     ..stored
                 }))
@@ -214,10 +214,10 @@ impl Disk {
 
     /// The distance in bytes from a chunk to the next one, if that lies behind it: usually the
     /// length of the chunk.
-    fn room_to_next(&self, nchunk: usize, place: u64) -> Option<u64> {
+    fn capacity_to_next(&self, nchunk: usize, place: u64) -> Option<u64> {
         let next = u64::try_from(self.view.offsets.get(nchunk + 1)?).ok()?;
         next.checked_sub(place)
-            .filter(|room| (EXTENDED_HEADER_LENGTH as u64..=MAX_EXPECTED).contains(room))
+            .filter(|capacity| (EXTENDED_HEADER_LENGTH as u64..=MAX_EXPECTED).contains(capacity))
     }
 
     /// The chunk that a lazy chunk refers to. In a contiguous frame, `offset` is in bytes from the

@@ -291,7 +291,7 @@ impl Record {
             return Ok(None);
         }
         let mut body = Parser(body);
-        let Some(mut record) = Self::decode_front(&mut body, bytes.len()) else {
+        let Some(mut record) = Self::decode_prefix(&mut body, bytes.len()) else {
             return Ok(None);
         };
         let mut unmasked = TryVec::new();
@@ -327,7 +327,7 @@ impl Record {
 
     /// Parses everything before the bytes that change in the header. None if this is not the front
     /// of a record of `size` bytes.
-    pub(super) fn decode_front(body: &mut Parser, size: usize) -> Option<Self> {
+    pub(super) fn decode_prefix(body: &mut Parser, size: usize) -> Option<Self> {
         let magic = body.take(8)?;
         if (magic != FRONT_MAGIC && magic != MASKED_MAGIC) || body.u32()? as usize != size {
             return None;
@@ -478,7 +478,7 @@ mod tests {
 
     /// Only the bytes behind the mask can be masked.
     #[test]
-    fn a_front_that_looks_like_a_frame_is_refused() {
+    fn a_prefix_that_looks_like_a_frame_is_refused() {
         for magic in [*b"b2frame\0", *b"\0b2framE", *b"oxb2jnl\x02"] {
             let number = u64::from_le_bytes(magic);
             let example = example();

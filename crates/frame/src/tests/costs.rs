@@ -374,8 +374,8 @@ fn an_edit_of_a_chunk_that_lies_changes_no_other() {
             let edits = [Edit { at, len: 1, new }];
             let item = [(nchunk, ChangedChunk::Edited(&edits))];
             let next = Step::Reorder(Vec::new()).next(&model, kind);
-            let made = disk.commit(&Change::Update(&item), &[], next);
-            assert_eq!(made.is_ok(), fits, "{nchunk} of {count}");
+            let created = disk.commit(&Change::Update(&item), &[], next);
+            assert_eq!(created.is_ok(), fits, "{nchunk} of {count}");
             if fits {
                 model.chunks[nchunk].as_mut().unwrap()[at] = 7;
             }
@@ -537,9 +537,9 @@ fn a_frame_with_a_record_is_read_as_others_are() {
                 .unwrap()
                 .0;
             let next = step.next(&after, FrameKind::Contiguous);
-            let made = disk.commit(&step.change(&step.items()), &[], next);
+            let created = disk.commit(&step.change(&step.items()), &[], next);
             std::mem::forget(disk);
-            if made.is_ok() {
+            if created.is_ok() {
                 assert!(point > 1);
                 break;
             }
@@ -607,13 +607,13 @@ fn a_file_that_is_longer_than_its_chunk_is_not_read_whole() {
 /// them, and reads each byte about once.
 #[test]
 fn what_is_behind_a_frame_is_read_once() {
-    let mut front = [0; MIN_LEN];
-    front[..10].copy_from_slice(b"\x9e\xa8b2framE\0");
-    front[11..15].copy_from_slice(&(MIN_LEN as u32).to_be_bytes());
-    front[16..24].copy_from_slice(&(MIN_LEN as u64).to_be_bytes());
+    let mut prefix = [0; MIN_LEN];
+    prefix[..10].copy_from_slice(b"\x9e\xa8b2framE\0");
+    prefix[11..15].copy_from_slice(&(MIN_LEN as u32).to_be_bytes());
+    prefix[16..24].copy_from_slice(&(MIN_LEN as u64).to_be_bytes());
     let folder = Folder::new("uncommitted");
     let path = folder.0.join("file");
-    std::fs::write(&path, front.repeat(40_000)).unwrap();
+    std::fs::write(&path, prefix.repeat(40_000)).unwrap();
     let counting = Counting::default();
     let file = counting.backend().open(&c_path(&path), Mode::Read).unwrap();
     let size = file.size().unwrap();

@@ -225,10 +225,10 @@ fn what_was_appended_to_a_file_is_not_overwritten_by_a_new_frame() {
         });
         let model = Model::default();
         let header = header(&model, FrameKind::Contiguous);
-        let made = Disk::create(plain(), &name, &header).is_ok();
+        let created = Disk::create(plain(), &name, &header).is_ok();
         let at = appended.join().unwrap().unwrap() as usize;
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!(bytes[at..], [7; 100]);
-        assert_eq!(made, at > 0);
+        assert_eq!(created, at > 0);
     }
 }

@@ -79,12 +79,15 @@ fn a_process_that_dies_in_a_write_loses_nothing() {
                     .env(JOB, &job)
                     .status()
                     .unwrap();
-                let made = status.success();
-                assert!(made || status.code() == Some(DIED), "{job}: {status}");
+                let created = status.success();
+                assert!(created || status.code() == Some(DIED), "{job}: {status}");
                 let (mut disk, loaded) = Disk::open(plain(), &c_path(&path), 0, kind(seed))
                     .unwrap_or_else(|error| panic!("{error}: {job} {step:?}"));
                 let mut found = whole(&mut disk, loaded).unwrap();
-                assert!(found == after || !made && found == before, "{job} {step:?}");
+                assert!(
+                    found == after || !created && found == before,
+                    "{job} {step:?}"
+                );
                 let last = Step::Append(Ok(chunk(77, 7)));
                 last.apply(&mut found);
                 let next = last.next(&found, kind(seed));
@@ -96,7 +99,7 @@ fn a_process_that_dies_in_a_write_loses_nothing() {
                     whole(&mut again, loaded).unwrap() == found,
                     "{job} {step:?}"
                 );
-                if made {
+                if created {
                     break;
                 }
                 died += 1;

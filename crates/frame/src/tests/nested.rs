@@ -45,7 +45,7 @@ fn nesting(len: usize, at: usize) -> Vec<u8> {
 }
 
 /// Creates a frame whose chunks and metalayer contain other frames; one chunk stores `len` bytes.
-fn made(path: &Path, kind: FrameKind, len: usize) -> (Disk, Model) {
+fn created(path: &Path, kind: FrameKind, len: usize) -> (Disk, Model) {
     remove(path);
     let name = c_path(path);
     let mut model = Model::default();
@@ -140,7 +140,7 @@ fn what_chunks_hold_keeps_no_change_from_a_frame() {
         (FrameKind::Sparse, 2000),
     ];
     for (kind, len) in sizes {
-        let (mut disk, before) = made(&base, kind, len);
+        let (mut disk, before) = created(&base, kind, len);
         let steps = steps(&mut disk);
         drop(disk);
         for (which, fate) in (0..6).flat_map(|step| {
@@ -214,21 +214,21 @@ fn a_read_that_fails_is_an_error() {
     let folder = Folder::new("reads");
     let base = folder.0.join("base");
     let kind = FrameKind::Contiguous;
-    let (mut disk, before) = made(&base, kind, 2000);
+    let (mut disk, before) = created(&base, kind, 2000);
     let step = &steps(&mut disk)[0];
     drop(disk);
     let mut after = before.clone();
     step.apply(&mut after);
     let mut failed = 0;
-    let (mut made, mut point) = (false, 0);
-    while !made {
+    let (mut created, mut point) = (false, 0);
+    while !created {
         for call in 0.. {
             let path = folder.0.join(format!("frame {point} {call}"));
             copy(&base, &path);
             let left = Arc::new(AtomicI64::new(point));
             let backend = unlucky(&left, Fate::Dies);
             let (mut disk, _) = Disk::open(backend, &c_path(&path), 0, kind).unwrap();
-            made = commit(&mut disk, &mut before.clone(), step).is_ok();
+            created = commit(&mut disk, &mut before.clone(), step).is_ok();
             std::mem::forget(disk);
             let reads = FailingRead(Arc::new(AtomicI64::new(call)));
             let options = options(Hooked(reads.clone()).shared());
@@ -270,7 +270,7 @@ fn a_frame_behind_what_was_left_over_is_kept() {
     let path = folder.0.join("frame");
     let inner = frame(&[1; 100]);
     for left in [0, 1, 300, (1 << 20) - 3, (1 << 20) + 5, 3 << 20] {
-        drop(made(&path, FrameKind::Contiguous, 2000));
+        drop(created(&path, FrameKind::Contiguous, 2000));
         let mut bytes = std::fs::read(&path).unwrap();
         bytes.resize(bytes.len() + left, 3);
         std::fs::write(&path, &bytes).unwrap();
@@ -296,7 +296,7 @@ fn half_a_frame_behind_another_is_none() {
             .into_iter()
             .flat_map(|fate| (0..10).map(move |point| (fate, point)))
         {
-            drop(made(&path, FrameKind::Contiguous, 2000));
+            drop(created(&path, FrameKind::Contiguous, 2000));
             let left = Arc::new(AtomicI64::new(point));
             let unlucky = Hooked(Unlucky {
                 left: Arc::clone(&left),

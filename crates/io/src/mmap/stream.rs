@@ -21,18 +21,18 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Maps the file at `path` in the mode `mode`. If it may grow, address space for `room` bytes
-    /// is reserved.
+    /// Maps the file at `path` in the mode `mode`. If it may grow, address space for `capacity`
+    /// bytes is reserved.
     ///
     /// # Errors
     /// [`Error::FILE_OPEN`] for an unknown mode; those of [`Map::open`].
-    pub fn new(path: &CStr, mode: &CStr, room: usize) -> Result<Self> {
+    pub fn new(path: &CStr, mode: &CStr, capacity: usize) -> Result<Self> {
         let access = OpenMode::from_mode(mode.to_bytes()).ok_or(Error::FILE_OPEN)?;
-        let room = match access {
+        let capacity = match access {
             OpenMode::Read => 0,
-            _ => room,
+            _ => capacity,
         };
-        let map = Shared::new(Map::open(path, access, room)?)?;
+        let map = Shared::new(Map::open(path, access, capacity)?)?;
         let file = streams::of_file(map.file()?, access.writes_file());
         let file = file.map_err(|error| match error.kind() {
             ErrorKind::OutOfMemory => Error::MEMORY_ALLOC,
@@ -43,7 +43,7 @@ impl Opened {
             "Opened memory-mapped file {} in mode {} with an mapping size of {} bytes.",
             Lossy(path),
             Lossy(mode),
-            map.extent().size.max(room)
+            map.extent().size.max(capacity)
         ));
         let descriptor = streams::descriptor(map.file()?, file);
         Ok(Self {

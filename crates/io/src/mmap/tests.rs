@@ -69,8 +69,8 @@ fn modes_do_what_they_say() {
 
     let map = Map::open(&name, OpenMode::Create, 1 << 20).expect("opens");
     // Windows maps no file longer than it is.
-    let room = if cfg!(windows) { 0 } else { 1 << 20 };
-    assert_eq!((map.size(), map.extent().mapped), (Ok(0), room));
+    let capacity = if cfg!(windows) { 0 } else { 1 << 20 };
+    assert_eq!((map.size(), map.extent().mapped), (Ok(0), capacity));
     assert_eq!(map.address(0, 1), Err(Error::FILE_READ));
     assert_eq!(map.write_at(u64::MAX, b"a"), Err(Error::FILE_WRITE));
     assert_eq!(map.truncate(u64::MAX), Err(Error::FILE_TRUNCATE));

@@ -38,8 +38,8 @@ impl Chunks for StoredChunks<'_> {
         self.state.store.find(nchunk)
     }
 
-    fn hooks<'h>(&'h self, _nchunk: usize, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
-        self.decoder.hooks(front)
+    fn hooks<'h>(&'h self, _nchunk: usize, prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+        self.decoder.hooks(prefix)
     }
 
     fn is_shared(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::access::{ChunkMaker, StoredChunks};
 use super::chunks::PartSizes;
-use super::geometry::{Geometry, check_room};
+use super::geometry::{Geometry, check_capacity};
 use super::meta::{Meta, NAME, OLD_NAME};
 use super::read::SelectionRead;
 use super::select::Selection;
@@ -221,7 +221,7 @@ impl<'a> ArrayRef<'a> {
         let tight = lengths
             .zip(buffershape)
             .skip(1)
-            .all(|(((start, stop), len), room)| stop - start == *room && *stop <= len);
+            .all(|(((start, stop), len), capacity)| stop - start == *capacity && *stop <= len);
         let rest = if tight { covered } else { 0 };
         if let Some(rest) = buffer.get_mut(rest..) {
             rest.fill(0);
@@ -248,7 +248,7 @@ impl<'a> ArrayRef<'a> {
     /// # Errors
     /// [`Error::INVALID_PARAM`] if the buffer is too small, or the array has no dimensions.
     pub fn check_sparse(&self, count: i64, buffersize: i64) -> Result<()> {
-        check_room(&[count], self.typesize, buffersize)?;
+        check_capacity(&[count], self.typesize, buffersize)?;
         match self.geometry.ndim {
             0 => Err(Error::INVALID_PARAM),
             _ => Ok(()),

@@ -17,11 +17,11 @@ pub trait Chunks: Sync {
     /// [`Error::INVALID_PARAM`] if there is no such chunk; those of input.
     fn find(&self, nchunk: usize) -> Result<Location<'_>>;
 
-    /// The program's functions, for chunk `nchunk`, whose first bytes are `front`.
+    /// The program's functions, for chunk `nchunk`, whose first bytes are `prefix`.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
-    fn hooks<'h>(&'h self, nchunk: usize, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
+    fn hooks<'h>(&'h self, nchunk: usize, prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
 
     /// Whether several workers may decompress different chunks at the same time.
     fn is_shared(&self) -> bool;
@@ -49,9 +49,9 @@ pub fn with_chunk<T>(
     most: bool,
     body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
 ) -> Result<T> {
-    let of_size = |chunk: &Chunk, front: &[u8]| {
+    let of_size = |chunk: &Chunk, prefix: &[u8]| {
         if chunk.header().nbytes == sizes.chunk && !chunk.header().has_vlblocks() {
-            body(chunk, front)
+            body(chunk, prefix)
         } else {
             Err(Error::DATA)
         }

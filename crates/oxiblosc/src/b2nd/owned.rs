@@ -235,9 +235,9 @@ impl NewArray<'_> {
         let schunk = SuperChunk::create_hidden(storage.for_blocks_of(self.geometry)?)?;
         let sample = |kind, nbytes| schunk.special_sample(kind, nbytes);
         let special = (self.kind, &sample as &Sample);
-        let made = schunk.become_array(self.meta, self.geometry, self.metalayers, special);
-        let made = made.and_then(|array| fill(&array));
-        schunk.publish_if(made).map(|schunk| Array { schunk })
+        let created = schunk.become_array(self.meta, self.geometry, self.metalayers, special);
+        let created = created.and_then(|array| fill(&array));
+        schunk.publish_if(created).map(|schunk| Array { schunk })
     }
 }
 

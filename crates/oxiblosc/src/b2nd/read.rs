@@ -81,8 +81,8 @@ impl SelectionRead<'_> {
         let nchunk = touched.nchunk;
         let found = self.chunks.find(nchunk)?;
         let most = 2 * blocks.len() * self.sizes.block >= self.sizes.chunk;
-        with_chunk(&found, self.sizes, most, |chunk, front| {
-            let hooks = self.chunks.hooks(nchunk, front)?;
+        with_chunk(&found, self.sizes, most, |chunk, prefix| {
+            let hooks = self.chunks.hooks(nchunk, prefix)?;
             if chunk.is_special() && !hooks.has_postfilter() {
                 return self.fill(chunk, touched, blocks, grid);
             }

@@ -274,7 +274,7 @@ impl<'a> Reshape<'a> {
         let found = rewriter.chunks.find(old)?;
         let mut dirty = TryVec::new();
         let mut keeps = *had;
-        with_chunk(&found, sizes, false, |chunk, front| {
+        with_chunk(&found, sizes, false, |chunk, prefix| {
             let repeats = chunk.is_special();
             if !repeats && (0..ndim).all(|d| has[d] <= had[d]) {
                 return Ok(());
@@ -288,7 +288,7 @@ impl<'a> Reshape<'a> {
                     };
                 }
             }
-            let hooks = rewriter.chunks.hooks(old, front)?;
+            let hooks = rewriter.chunks.hooks(old, prefix)?;
             let mut scratch = scratch::borrow()?;
             let most = if repeats { None } else { Some(has) };
             for nblock in 0..self.old.nblocks() as usize {
@@ -369,7 +369,7 @@ mod tests {
 
     /// Of all arrays with up to 8 x 4 items in chunks of 3 x 2, and with one dimension.
     #[test]
-    fn what_does_not_change_is_at_the_front() {
+    fn what_does_not_change_is_at_the_prefix() {
         let check = |old: &[i64], new: &[i64], start: Option<&[i64]>| {
             let chunks = &[3, 2][..old.len()];
             let (old, new) = (geometry(old, chunks), geometry(new, chunks));
@@ -384,8 +384,8 @@ mod tests {
             let unchanged = reshape.unchanged();
             assert!(unchanged <= had.min(has));
             assert!((0..unchanged).all(stays));
-            let grows_in_front = old.shape[0] != new.shape[0] && old.shape[1..] == new.shape[1..];
-            if grows_in_front && unchanged < had.min(has) {
+            let grows_in_prefix = old.shape[0] != new.shape[0] && old.shape[1..] == new.shape[1..];
+            if grows_in_prefix && unchanged < had.min(has) {
                 assert!(!stays(unchanged), "{:?} {:?}", old.shape, new.shape);
             }
         };

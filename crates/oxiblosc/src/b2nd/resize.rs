@@ -286,8 +286,8 @@ impl ArrayRef<'_> {
         let mut owned = TryVec::new();
         let mut next = new.iter_mut().peekable();
         for nchunk in kept..nchunks {
-            let made = next.next_if(|(other, _)| *other == nchunk);
-            let slot = match (made, reshape.origin(nchunk)) {
+            let created = next.next_if(|(other, _)| *other == nchunk);
+            let slot = match (created, reshape.origin(nchunk)) {
                 (Some((_, bytes)), _) => {
                     let EncodedChunk { header, .. } = EncodedChunk::parse(bytes)?;
                     let info = ChunkInfo::of(&EncodedChunk { bytes, header });
@@ -381,8 +381,8 @@ fn metalayer_with(
     }
     if let Some((dtype, format)) = dtype {
         let whole = geometry.meta(Some(dtype), format).serialize()?;
-        if let Some(front) = content.get_mut(..whole.len()) {
-            front.copy_from_slice(&whole);
+        if let Some(prefix) = content.get_mut(..whole.len()) {
+            prefix.copy_from_slice(&whole);
         }
     }
     Ok((at, content))

@@ -78,8 +78,8 @@ pub fn read(
     };
     workers.run(groups.into_iter(), nbytes, &|entries, tid| {
         let nchunk = entries[0].nchunk;
-        with_chunk(&chunks.find(nchunk)?, sizes, false, |chunk, front| {
-            let hooks = chunks.hooks(nchunk, front)?;
+        with_chunk(&chunks.find(nchunk)?, sizes, false, |chunk, prefix| {
+            let hooks = chunks.hooks(nchunk, prefix)?;
             if chunk.is_special() && !hooks.has_postfilter() {
                 return entries.iter_mut().try_for_each(|entry| {
                     chunk.fill_special(entry.inside as usize * item, entry.dest)

@@ -94,7 +94,7 @@ impl Rewriter<'_> {
         one: &(dyn Fn(usize, Workers) -> Result<Option<Update>> + Sync),
     ) -> Result<TryVec<Update>> {
         let new: Mutex<TryVec<Update>> = Mutex::new(TryVec::new());
-        let keep = |made: Option<Update>| lock(&new).extend(made);
+        let keep = |created: Option<Update>| lock(&new).extend(created);
         let done = if self.is_shared() && workers.nthreads > 1 && count >= workers.at_once() {
             let nbytes = count.saturating_mul(self.sizes.chunk);
             workers.run(0..count, nbytes, &|i, _| {
@@ -128,8 +128,8 @@ impl Rewriter<'_> {
             let patched = patch_stored(
                 stored,
                 |header| self.fits(header).then(|| touched.to_try_vec()).transpose(),
-                |chunk, front, mode| {
-                    let decoding = self.chunks.hooks(old, front)?;
+                |chunk, prefix, mode| {
+                    let decoding = self.chunks.hooks(old, prefix)?;
                     self.patched((chunk, &*decoding), mode, change, workers)
                 },
             )?;
@@ -330,8 +330,8 @@ impl SelectionWrite<'_> {
         let nchunk = chunk.nchunk;
         let maker = self.rewriter.maker;
         if let Some(data) = self.contiguous(&chunk) {
-            let made = maker.make(nchunk, ChunkData::Contiguous(data), workers)?;
-            return Ok((nchunk, ChunkUpdate::Whole(made)));
+            let created = maker.make(nchunk, ChunkData::Contiguous(data), workers)?;
+            return Ok((nchunk, ChunkUpdate::Whole(created)));
         }
         let touched: TryVec<Touched> = (0..chunk.nblocks)
             .map(|j| {
@@ -353,7 +353,7 @@ impl SelectionWrite<'_> {
             };
             self.fill_block(&chunk, j, old.is_none() || touched[j].whole, data)
         };
-        let made = match old {
+        let created = match old {
             None => {
                 let bytes = maker.make(nchunk, ChunkData::Filled(&change), workers)?;
                 ChunkUpdate::Whole(bytes)
@@ -366,6 +366,6 @@ impl SelectionWrite<'_> {
                 self.rewriter.rewrite((old, nchunk), change, workers)?
             }
         };
-        Ok((nchunk, made))
+        Ok((nchunk, created))
     }
 }

@@ -81,15 +81,15 @@ pub fn check(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> Result<()
     Ok(())
 }
 
-/// Checks that a buffer of `room` bytes has room for items of `typesize` bytes with a shape of
+/// Checks that a buffer of `capacity` bytes has room for items of `typesize` bytes with a shape of
 /// these lengths.
 ///
 /// # Errors
 /// [`Error::INVALID_PARAM`] if it has not.
-pub fn check_room(lengths: &[i64], typesize: i32, room: i64) -> Result<()> {
+pub fn check_capacity(lengths: &[i64], typesize: i32, capacity: i64) -> Result<()> {
     let mut lengths = lengths.iter().copied();
     match lengths.try_fold(typesize.into(), i64::checked_mul) {
-        Some(needed) if needed <= room => Ok(()),
+        Some(needed) if needed <= capacity => Ok(()),
         _ => Err(Error::INVALID_PARAM),
     }
 }
@@ -398,12 +398,12 @@ mod tests {
     }
 
     #[test]
-    fn buffers_have_room_for_all_items_or_are_refused() {
-        assert_eq!(check_room(&[3, 4], 2, 24), Ok(()));
-        assert_eq!(check_room(&[3, 4], 2, 23), Err(Error::INVALID_PARAM));
-        assert_eq!(check_room(&[], 8, 8), Ok(()));
+    fn buffers_have_capacity_for_all_items_or_are_refused() {
+        assert_eq!(check_capacity(&[3, 4], 2, 24), Ok(()));
+        assert_eq!(check_capacity(&[3, 4], 2, 23), Err(Error::INVALID_PARAM));
+        assert_eq!(check_capacity(&[], 8, 8), Ok(()));
         assert_eq!(
-            check_room(&[i64::MAX, 0], 2, 100),
+            check_capacity(&[i64::MAX, 0], 2, 100),
             Err(Error::INVALID_PARAM)
         );
     }

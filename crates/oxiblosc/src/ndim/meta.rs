@@ -135,14 +135,14 @@ impl<'a> Meta<'a> {
         };
         cursor.shapes(&mut meta)?;
         if with_dtype && cursor.at < bytes.len() {
-            let front = cursor.take(6)?;
-            if front[1] != marker::STR32 {
+            let prefix = cursor.take(6)?;
+            if prefix[1] != marker::STR32 {
                 return Err(Error::FAILURE);
             }
-            let len = i32::from_be_bytes([front[2], front[3], front[4], front[5]]);
+            let len = i32::from_be_bytes([prefix[2], prefix[3], prefix[4], prefix[5]]);
             let len = usize::try_from(len).map_err(|_| Error::FAILURE)?;
             meta.dtype = Some(cursor.take(len)?);
-            meta.dtype_format = front[0] as i8;
+            meta.dtype_format = prefix[0] as i8;
         }
         Ok((meta, cursor.at))
     }

@@ -79,11 +79,15 @@ pub enum Position {
 }
 
 /// The size of the largest chunk with `nbytes` bytes of data.
-fn room_for(nbytes: usize, checksums: bool) -> Result<usize> {
+fn capacity_for(nbytes: usize, checksums: bool) -> Result<usize> {
     if nbytes > MAX_BUFFERSIZE as usize + MAX_OVERHEAD {
         return Err(Error::MAX_BUFSIZE_EXCEEDED);
     }
-    let more = if checksums { checksum::room(nbytes) } else { 0 };
+    let more = if checksums {
+        checksum::capacity(nbytes)
+    } else {
+        0
+    };
     Ok((nbytes + MAX_OVERHEAD + more).min(i32::MAX as usize))
 }
 
@@ -353,10 +357,10 @@ impl SuperChunk {
         let (place, mut owned) = (Position::End, TryVec::new());
         if nbytes <= MAX_COPIED || framed {
             let mut scratch = scratch::borrow()?;
-            let room = scratch.out.ensure(room_for(nbytes, checksums)?)?;
-            let header = self.encoder()?.compress(source, room, checksums)?;
+            let capacity = scratch.out.ensure(capacity_for(nbytes, checksums)?)?;
+            let header = self.encoder()?.compress(source, capacity, checksums)?;
             let header = header.ok_or(Error::READ_BUFFER)?;
-            let chunk = EncodedChunk::in_front(room, header);
+            let chunk = EncodedChunk::in_prefix(capacity, header);
             changing.commit(|state| state.put(self, place, chunk, &mut owned))
         } else {
             let (mut chunk, header) = self.compress_into_buffer(source, false)?;
@@ -382,7 +386,7 @@ impl SuperChunk {
         source: ChunkInput,
         checksums: bool,
     ) -> Result<(Buffer, Option<ChunkHeader>)> {
-        let mut chunk = Buffer::unspecified(room_for(source.nbytes(), checksums)?)?;
+        let mut chunk = Buffer::unspecified(capacity_for(source.nbytes(), checksums)?)?;
         let header = self.encoder()?.compress(source, &mut chunk, checksums)?;
         chunk.resize(header.map_or(0, |header| header.cbytes))?;
         Ok((chunk, header))
@@ -427,7 +431,7 @@ impl SuperChunk {
         let state = self.read()?;
         state.check_index(nchunk)?;
         self.set_current(nchunk);
-        state.with_chunk(nchunk, ReadExtent::FewBlocks, |chunk, front| {
+        state.with_chunk(nchunk, ReadExtent::FewBlocks, |chunk, prefix| {
             let header = chunk.header();
             state.check_size(nchunk, header.nbytes)?;
             if !header.has_vlblocks() {
@@ -442,7 +446,7 @@ impl SuperChunk {
             }
             let mut block = Buffer::zeroed(chunk.block_nbytes(nblock)?)?;
             self.decoder()?
-                .decompress_block(chunk, front, nblock, &mut block)?;
+                .decompress_block(chunk, prefix, nblock, &mut block)?;
             Ok(block)
         })
     }

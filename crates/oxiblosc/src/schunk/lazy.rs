@@ -41,12 +41,12 @@ impl State {
             return Err(Error::DATA);
         }
         let table = 4 * header.nblocks;
-        let front = EXTENDED_HEADER_LENGTH + if header.is_memcpyed() { 0 } else { table };
-        if front > header.cbytes {
+        let prefix = EXTENDED_HEADER_LENGTH + if header.is_memcpyed() { 0 } else { table };
+        if prefix > header.cbytes {
             return Err(Error::INVALID_HEADER);
         }
         let mut chunk = Buffer::zeroed(size(&header))?;
-        stored.read(0, &mut chunk[..front])?;
+        stored.read(0, &mut chunk[..prefix])?;
         chunk[FLAGS2] |= flags2::LAZY;
         let place = self.lazy_trailer(nchunk)?;
         let trailer = EXTENDED_HEADER_LENGTH + table;

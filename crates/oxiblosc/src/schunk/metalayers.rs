@@ -378,9 +378,9 @@ fn names(layers: &[Metalayer]) -> Result<TryVec<TryVec<u8>>> {
 
 /// The content of a variable-length metalayer as a chunk.
 fn compressed(content: &[u8], encoder: &dyn EncodeContext) -> Result<Buffer> {
-    let room = content.len() + MAX_OVERHEAD;
-    i32::try_from(room).map_err(|_| Error::INVALID_PARAM)?;
-    let mut chunk = Buffer::zeroed(room)?;
+    let capacity = content.len() + MAX_OVERHEAD;
+    i32::try_from(capacity).map_err(|_| Error::INVALID_PARAM)?;
+    let mut chunk = Buffer::zeroed(capacity)?;
     let header = encoder.compress(ChunkInput::Buffer(content), &mut chunk, false)?;
     chunk.resize(header.map_or(0, |header| header.cbytes))?;
     Ok(chunk)

@@ -27,7 +27,7 @@ const MAX_READ_AT_ONCE: u64 = 1 << 20;
 
 /// Reads the front of a chunk: header and block starts, or all of a chunk that is small for what is
 /// needed of it.
-fn front_of(stored: &Stored, wanted: ReadExtent) -> Result<(Buffer, ChunkHeader)> {
+fn prefix_of(stored: &Stored, wanted: ReadExtent) -> Result<(Buffer, ChunkHeader)> {
     let most = match wanted {
         ReadExtent::FewBlocks => 4 * FRONT,
         ReadExtent::MostBlocks | ReadExtent::WholeChunk => MAX_READ_AT_ONCE,
@@ -36,7 +36,7 @@ fn front_of(stored: &Stored, wanted: ReadExtent) -> Result<(Buffer, ChunkHeader)
         Some(expected) if expected <= most => expected,
         _ => FRONT,
     };
-    stored.front(len)
+    stored.prefix(len)
 }
 
 /// Runs `body` on a chunk in memory and its bytes. `checked` says which of its checksums have been
@@ -68,11 +68,11 @@ pub fn with_stored<T>(
     if wanted == ReadExtent::WholeChunk {
         return with_bytes(&stored.whole()?, Checked::NEVER, body);
     }
-    let (front, header) = front_of(stored, wanted)?;
-    if front.len() >= header.cbytes {
-        return body(&Chunk::parse(&header, &front)?, &front);
+    let (prefix, header) = prefix_of(stored, wanted)?;
+    if prefix.len() >= header.cbytes {
+        return body(&Chunk::parse(&header, &prefix)?, &prefix);
     }
-    body(&Chunk::lazy(&header, &front, stored)?, &front)
+    body(&Chunk::lazy(&header, &prefix, stored)?, &prefix)
 }
 
 /// Patches the blocks of a chunk in a file that `touched` names, in place. `patch` is called with
@@ -90,12 +90,12 @@ pub fn patch_stored(
     let Some(tail) = stored.tail else {
         return Ok(None);
     };
-    let (front, header) = front_of(stored, ReadExtent::FewBlocks)?;
+    let (prefix, header) = prefix_of(stored, ReadExtent::FewBlocks)?;
     let Some(touched) = touched(&header)? else {
         return Ok(None);
     };
-    let room = (tail as usize, stored.slack);
-    let Some(target) = PatchTarget::read(stored, &header, &front, &touched, room)? else {
+    let capacity = (tail as usize, stored.slack);
+    let Some(target) = PatchTarget::read(stored, &header, &prefix, &touched, capacity)? else {
         return Ok(None);
     };
     patch(

@@ -1,7 +1,7 @@
 //! Reading and writing ranges of items.
 
 use super::parsed::{ReadExtent, patch_stored};
-use super::recompress::room_for_data;
+use super::recompress::capacity_for_data;
 use super::slices::{ChunkPart, ChunkParts, ChunkSizes};
 use super::state::State;
 use super::store::{ChunkUpdate, Location};
@@ -122,13 +122,13 @@ impl<'a> RangeReader<'a> {
     pub fn read_with_functions(&self, part: &ChunkPart, dest: &mut [u8]) -> Result<()> {
         self.schunk.set_current(part.nchunk);
         self.state
-            .with_chunk(part.nchunk, part.wanted(), |chunk, front| {
+            .with_chunk(part.nchunk, part.wanted(), |chunk, prefix| {
                 self.state.check_size(part.nchunk, chunk.header().nbytes)?;
                 if !part.is_whole() {
                     let range = part.items();
-                    return self.decoder.decompress_items(chunk, front, range, dest);
+                    return self.decoder.decompress_items(chunk, prefix, range, dest);
                 }
-                let nbytes = self.decoder.decompress_chunk(chunk, front, dest)?;
+                let nbytes = self.decoder.decompress_chunk(chunk, prefix, dest)?;
                 if nbytes == dest.len() {
                     Ok(())
                 } else {
@@ -252,13 +252,13 @@ impl RangeWriter<'_> {
             fill: &fill,
             hooks: &*self.encoder.hooks(None)?,
         };
-        let mut made = Buffer::unspecified(nbytes + MAX_OVERHEAD)?;
+        let mut created = Buffer::unspecified(nbytes + MAX_OVERHEAD)?;
         let source = ChunkInput::Generated(nbytes);
         let exec = self.encoder.executor();
-        let header = encode::compress(&params, source, &mut made, &hooks, exec)?;
-        made.resize(header.ok_or(Error::FAILURE)?.cbytes)?;
-        made.shrink_to_fit();
-        Ok(Some(made))
+        let header = encode::compress(&params, source, &mut created, &hooks, exec)?;
+        created.resize(header.ok_or(Error::FAILURE)?.cbytes)?;
+        created.shrink_to_fit();
+        Ok(Some(created))
     }
 
     /// The update that writes `new` over a part of a chunk.
@@ -306,15 +306,15 @@ impl RangeWriter<'_> {
         let header = ChunkHeader::parse(src)?;
         let chunk = Chunk::parse_checked(&header, src, checked)?;
         if chunk.is_special()
-            && let Some(made) = self.fill_special(&chunk, part, new)?
+            && let Some(created) = self.fill_special(&chunk, part, new)?
         {
-            return Ok(ChunkUpdate::Whole(made));
+            return Ok(ChunkUpdate::Whole(created));
         }
         if let Some(patched) = patch(&chunk, src, mode)? {
             return Ok(patched.into());
         }
         let mut scratch = scratch::borrow()?;
-        let data = room_for_data(&mut scratch.data, &header)?;
+        let data = capacity_for_data(&mut scratch.data, &header)?;
         self.decoder.decompress(&header, src, data)?;
         data[part.from..part.to].copy_from_slice(new);
         Ok(ChunkUpdate::Whole(self.compressed(data)?))

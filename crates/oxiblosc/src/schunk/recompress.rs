@@ -79,7 +79,7 @@ pub(super) fn recompress(
             for (job, nchunk) in jobs.iter().zip(first..) {
                 from.set_current(nchunk);
                 to.set_current(nchunk);
-                let data = room_for_data(&mut scratch.data, &job.header)?;
+                let data = capacity_for_data(&mut scratch.data, &job.header)?;
                 decoder.decompress(&job.header, &job.bytes, data)?;
                 each(to.compress(ChunkInput::Buffer(data), false)?)?;
             }
@@ -90,7 +90,7 @@ pub(super) fn recompress(
 }
 
 /// Scratch memory with the size of the chunk's data.
-pub(super) fn room_for_data<'a>(
+pub(super) fn capacity_for_data<'a>(
     data: &'a mut AlignedBuffer,
     header: &ChunkHeader,
 ) -> Result<&'a mut [u8]> {
@@ -135,7 +135,7 @@ impl<'a> RecompressJob<'a> {
             ..self.params.clone().ok_or(Error::FAILURE)?
         };
         let mut scratch = scratch::borrow()?;
-        let data = room_for_data(&mut scratch.data, &self.header)?;
+        let data = capacity_for_data(&mut scratch.data, &self.header)?;
         let chunk = Chunk::parse(&self.header, &self.bytes)?;
         decompress(&chunk, data, None, &NoHooks, Workers::ALONE)?;
         let mut new = Buffer::unspecified(nbytes + MAX_OVERHEAD)?;

@@ -31,9 +31,9 @@ fn take_front<'g, 'a>(
 ) -> &'g mut [SparseItem<'a>] {
     let count = rest.iter().take_while(|entry| inside(entry)).count();
     let entries = std::mem::take(rest);
-    let (front, behind) = entries.split_at_mut(count.max(1));
+    let (prefix, behind) = entries.split_at_mut(count.max(1));
     *rest = behind;
-    front
+    prefix
 }
 
 /// How many chunks have items in `entries`, which are sorted by index. Not more than `most` are
@@ -59,7 +59,7 @@ impl RangeReader<'_> {
         let nbytes = nbytes.ok_or(Error::DATA)? as usize;
         let (nchunk, first) = (group.nchunk, group.first);
         self.state
-            .with_chunk(nchunk, ReadExtent::FewBlocks, |chunk, front| {
+            .with_chunk(nchunk, ReadExtent::FewBlocks, |chunk, prefix| {
                 let header = chunk.header();
                 if header.nbytes != nbytes {
                     return Err(Error::DATA);
@@ -77,7 +77,7 @@ impl RangeReader<'_> {
                 let read = |start: usize, dest: &mut [u8]| {
                     // Only `getitem` verifies checksums, and remembers which blocks passed.
                     if !header.has_checksums()
-                        && fast_path::read(header, front, start, dest).is_some()
+                        && fast_path::read(header, prefix, start, dest).is_some()
                     {
                         return Ok(());
                     }
@@ -274,8 +274,8 @@ mod tests {
     }
 
     impl DecodeContext for CountingDecoder {
-        fn hooks<'h>(&'h self, front: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
-            self.decoder.hooks(front)
+        fn hooks<'h>(&'h self, prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+            self.decoder.hooks(prefix)
         }
 
         fn nthreads(&self) -> usize {

@@ -148,7 +148,7 @@ impl SuperChunk {
     /// if there are none, and for every call after the first.
     pub fn take_new_frame(&self) -> Option<NewFrame> {
         let state = self.peek().ok()?;
-        lock(state.store.disk()?).take_made()
+        lock(state.store.disk()?).take_new_files()
     }
 
     /// This super-chunk, which was just created, if `done` is a success. Otherwise its files are
@@ -158,10 +158,10 @@ impl SuperChunk {
     /// The one in `done`.
     pub fn or_discard<T>(self, done: Result<T>) -> Result<Self> {
         if let Err(error) = done {
-            let made = self.take_new_frame();
+            let created = self.take_new_frame();
             drop(self);
-            if let Some(mut made) = made {
-                made.remove();
+            if let Some(mut created) = created {
+                created.remove();
             }
             return Err(error);
         }

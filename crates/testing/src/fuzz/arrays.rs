@@ -134,7 +134,7 @@ impl Array {
 
     /// Reads a slice.
     pub fn get(&self, start: &[i64], stop: &[i64], buffer: &mut [u8]) -> c_int {
-        let room = room(start, stop);
+        let capacity = capacity(start, stop);
         let (ptr, len) = (buffer.as_mut_ptr().cast(), buffer.len() as i64);
         // SAFETY: as many numbers as dimensions; the buffer is as long as it is.
         unsafe {
@@ -143,7 +143,7 @@ impl Array {
                 start.as_ptr(),
                 stop.as_ptr(),
                 ptr,
-                room.as_ptr(),
+                capacity.as_ptr(),
                 len,
             )
         }
@@ -151,13 +151,13 @@ impl Array {
 
     /// Writes a slice.
     pub fn set(&self, start: &[i64], stop: &[i64], buffer: &[u8]) -> c_int {
-        let room = room(start, stop);
+        let capacity = capacity(start, stop);
         let (ptr, len) = (buffer.as_ptr().cast(), buffer.len() as i64);
         // SAFETY: as above.
         unsafe {
             b2nd_set_slice_cbuffer(
                 ptr,
-                room.as_ptr(),
+                capacity.as_ptr(),
                 len,
                 start.as_ptr(),
                 stop.as_ptr(),
@@ -206,7 +206,7 @@ impl Array {
     }
 }
 
-fn room(start: &[i64], stop: &[i64]) -> Vec<i64> {
+fn capacity(start: &[i64], stop: &[i64]) -> Vec<i64> {
     start.iter().zip(stop).map(|(a, b)| b - a).collect()
 }
 

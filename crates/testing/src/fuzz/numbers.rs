@@ -30,9 +30,9 @@ impl<'a> Input<'a> {
 
     /// At most the next `len` bytes, likewise.
     pub fn take(&mut self, len: usize) -> Box<[u8]> {
-        let (front, rest) = self.0.split_at(len.min(self.0.len()));
+        let (prefix, rest) = self.0.split_at(len.min(self.0.len()));
         self.0 = rest;
-        front.into()
+        prefix.into()
     }
 }
 

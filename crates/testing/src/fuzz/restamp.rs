@@ -37,8 +37,8 @@ pub fn frame(frame: &mut [u8], contiguous: bool) -> Option<()> {
     let header_len = be(frame, 0x0b, 4) as usize;
     let trailer_len = be(frame, len.checked_sub(22)?, 4) as usize;
     let crc = fingerprint::of_index(&frame[index(frame, contiguous)?]);
-    let (front, trailer) = frame.split_at_mut(len.checked_sub(trailer_len)?);
-    let header = front.get_mut(..header_len)?;
+    let (prefix, trailer) = frame.split_at_mut(len.checked_sub(trailer_len)?);
+    let header = prefix.get_mut(..header_len)?;
     if header.len() >= HEADER_MIN && fingerprint::is_in(trailer) {
         let (scope, stamp) = (ChecksumScope::of(trailer), Stamp::of(trailer));
         fingerprint::write(scope, Some(crc), stamp, header, trailer);
@@ -50,12 +50,12 @@ pub fn frame(frame: &mut [u8], contiguous: bool) -> Option<()> {
 /// header is impossible.
 pub fn chunks(frame: &mut [u8], with_blocks: bool) {
     let mut rest = frame.get_mut(be(frame, 0x0b, 4) as usize..);
-    while let Some(front) = rest {
-        chunk(front, with_blocks);
-        let cbytes = ChunkHeader::parse(front).map_or(0, |header| header.cbytes);
+    while let Some(prefix) = rest {
+        chunk(prefix, with_blocks);
+        let cbytes = ChunkHeader::parse(prefix).map_or(0, |header| header.cbytes);
         rest = match cbytes {
             0..MIN_HEADER_LENGTH => None,
-            _ => front.get_mut(cbytes..),
+            _ => prefix.get_mut(cbytes..),
         };
     }
 }
@@ -68,8 +68,8 @@ pub fn chunk(chunk: &mut [u8], with_blocks: bool) -> Option<()> {
     let layout = TableLayout::of(&header);
     let starts = header.overhead();
     let table = starts.checked_add(4 * header.nblocks)?;
-    let front = table.checked_add(layout.table_len())?;
-    if !header.has_checksums() || chunk.len() < front.max(header.cbytes) {
+    let prefix = table.checked_add(layout.table_len())?;
+    if !header.has_checksums() || chunk.len() < prefix.max(header.cbytes) {
         return None;
     }
     let start = |chunk: &[u8], nblock: usize| match nblock < header.nblocks {
@@ -81,14 +81,14 @@ pub fn chunk(chunk: &mut [u8], with_blocks: bool) -> Option<()> {
     };
     for nblock in (0..header.nblocks).filter(|_| with_blocks) {
         let (begin, end) = (start(chunk, nblock), start(chunk, nblock + 1));
-        if let Some((front, blocks)) = chunk.split_at_mut_checked(front)
-            && let Some(begin) = begin.checked_sub(front.len())
-            && let Some(streams) = blocks.get(begin..end.saturating_sub(front.len()))
+        if let Some((prefix, blocks)) = chunk.split_at_mut_checked(prefix)
+            && let Some(begin) = begin.checked_sub(prefix.len())
+            && let Some(streams) = blocks.get(begin..end.saturating_sub(prefix.len()))
             && streams.len() >= 4
         {
-            layout.set_block(&mut front[table..], nblock, streams);
+            layout.set_block(&mut prefix[table..], nblock, streams);
         }
     }
-    seal(&mut chunk[..front], table);
+    seal(&mut chunk[..prefix], table);
     Some(())
 }

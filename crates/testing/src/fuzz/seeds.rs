@@ -212,15 +212,15 @@ fn special(add: &mut impl FnMut(String, Vec<u8>)) {
     let value = 1.5f64.to_le_bytes();
     for name in ["zeros", "nans", "uninit", "value"] {
         let mut dest = vec![0u8; MAX_OVERHEAD + value.len()];
-        let (to, room) = (dest.as_mut_ptr().cast(), dest.len() as i32);
+        let (to, capacity) = (dest.as_mut_ptr().cast(), dest.len() as i32);
         // SAFETY: the destination has the size given, the value that of an item; the parameters
         // hold no pointers.
         let code = unsafe {
             match name {
-                "zeros" => blosc2_chunk_zeros(cparams, 4000, to, room),
-                "nans" => blosc2_chunk_nans(cparams, 4000, to, room),
-                "uninit" => blosc2_chunk_uninit(cparams, 4000, to, room),
-                _ => blosc2_chunk_repeatval(cparams, 4000, to, room, value.as_ptr().cast()),
+                "zeros" => blosc2_chunk_zeros(cparams, 4000, to, capacity),
+                "nans" => blosc2_chunk_nans(cparams, 4000, to, capacity),
+                "uninit" => blosc2_chunk_uninit(cparams, 4000, to, capacity),
+                _ => blosc2_chunk_repeatval(cparams, 4000, to, capacity, value.as_ptr().cast()),
             }
         };
         let chunk = finish(code, dest);

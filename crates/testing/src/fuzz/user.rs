@@ -59,11 +59,11 @@ unsafe extern "C-unwind" fn encode(
             from_raw_parts_mut(output, output_len as usize),
         )
     };
-    let (front, back) = input.split_at(input.len() / 2);
-    match output.get_mut(..front.len()) {
-        Some(out) if front == back => {
-            out.copy_from_slice(front);
-            front.len() as c_int
+    let (prefix, back) = input.split_at(input.len() / 2);
+    match output.get_mut(..prefix.len()) {
+        Some(out) if prefix == back => {
+            out.copy_from_slice(prefix);
+            prefix.len() as c_int
         }
         _ => 0,
     }

@@ -346,9 +346,10 @@ pub fn link(from: &CStr, to: &CStr) -> io::Result<()> {
 }
 
 /// What a link says, as much as there is room for; how many bytes that is.
-pub fn read_link(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
+pub fn read_link(path: &CStr, capacity: &mut [u8]) -> io::Result<usize> {
     // SAFETY: a C string, and as much room as is said.
-    let len = unsafe { libc::readlink(path.as_ptr(), room.as_mut_ptr().cast(), room.len()) };
+    let len =
+        unsafe { libc::readlink(path.as_ptr(), capacity.as_mut_ptr().cast(), capacity.len()) };
     usize::try_from(len).map_err(|_| io::Error::last_os_error())
 }
 
@@ -358,10 +359,17 @@ pub fn read_at(file: &File, buf: &mut [u8], pos: u64) -> io::Result<usize> {
 }
 
 /// As [`read_at`], into memory that nothing was written to.
-pub fn read_new_at(file: &File, room: &mut [MaybeUninit<u8>], pos: u64) -> io::Result<usize> {
+pub fn read_new_at(file: &File, capacity: &mut [MaybeUninit<u8>], pos: u64) -> io::Result<usize> {
     let at = libc::off_t::try_from(pos).map_err(|_| ErrorKind::InvalidInput)?;
-    // SAFETY: `room` is memory that may be written, as long as it says; the descriptor is open.
-    let read = unsafe { libc::pread(file.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), at) };
+    // SAFETY: `capacity` is memory that may be written, as long as it says; the descriptor is open.
+    let read = unsafe {
+        libc::pread(
+            file.as_raw_fd(),
+            capacity.as_mut_ptr().cast(),
+            capacity.len(),
+            at,
+        )
+    };
     usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 

@@ -276,10 +276,10 @@ static MADE: AtomicPtr<Key> = AtomicPtr::new(null_mut());
 /// Gives back all keys when the library is unloaded, or the process ends, and what the calling
 /// thread has under them.
 extern "C" fn give_back() {
-    let mut made = MADE.load(Ordering::Acquire);
+    let mut created = MADE.load(Ordering::Acquire);
     // SAFETY: the keys in the list are statics.
-    while let Some(key) = unsafe { made.as_ref() } {
-        made = key.next.load(Ordering::Relaxed);
+    while let Some(key) = unsafe { created.as_ref() } {
+        created = key.next.load(Ordering::Relaxed);
         if let Some(key) = Key::number(key.state.swap(Key::NONE, Ordering::AcqRel)) {
             // SAFETY: as `set` was promised, the pointer is null or from `malloc`, and no call of
             // the library is going on in this thread.
@@ -312,7 +312,7 @@ impl Key {
 
     /// The system's number of the key; none where the system has no more.
     #[inline]
-    fn made(&'static self) -> Option<libc::pthread_key_t> {
+    fn created(&'static self) -> Option<libc::pthread_key_t> {
         Self::number(match self.state.load(Ordering::Acquire) {
             Self::UNKNOWN => self.make(),
             known => known,
@@ -324,15 +324,15 @@ impl Key {
     fn make(&'static self) -> u64 {
         let mut key = 0;
         // SAFETY: the key is written; `FREE` takes what `set` was promised.
-        let made = match unsafe { libc::pthread_key_create(&raw mut key, Some(FREE)) } {
+        let created = match unsafe { libc::pthread_key_create(&raw mut key, Some(FREE)) } {
             0 => Self::FIRST + u64::from(key),
             _ => Self::NONE,
         };
         let (order, failed) = (Ordering::AcqRel, Ordering::Acquire);
         let known = self
             .state
-            .compare_exchange(Self::UNKNOWN, made, order, failed);
-        match (known, made) {
+            .compare_exchange(Self::UNKNOWN, created, order, failed);
+        match (known, created) {
             (Ok(_), Self::NONE) => {}
             (Ok(_), _) => {
                 let this = (&raw const *self).cast_mut();
@@ -350,22 +350,22 @@ impl Key {
                     unsafe { libc::atexit(give_back) };
                 }
             }
-            (Err(known), made) => {
-                if let Some(key) = Self::number(made) {
+            (Err(known), created) => {
+                if let Some(key) = Self::number(created) {
                     // SAFETY: made above, and known to nothing else.
                     unsafe { libc::pthread_key_delete(key) };
                 }
                 return known;
             }
         }
-        made
+        created
     }
 
     /// The pointer of this thread; none where there is no key.
     #[inline]
     pub fn get(&'static self) -> Option<*mut c_void> {
         // SAFETY: any key will do.
-        Some(unsafe { libc::pthread_getspecific(self.made()?) })
+        Some(unsafe { libc::pthread_getspecific(self.created()?) })
     }
 
     /// Sets the pointer of this thread; whether that could be done.
@@ -375,7 +375,7 @@ impl Key {
     /// is set.
     pub unsafe fn set(&'static self, pointer: *mut c_void) -> bool {
         // SAFETY: a key of this process, and a pointer that `FREE` takes.
-        self.made()
+        self.created()
             .is_some_and(|key| unsafe { libc::pthread_setspecific(key, pointer) == 0 })
     }
 }

@@ -29,9 +29,9 @@ unsafe extern "C" {
 /// # Safety
 /// `path` is a C string.
 pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
-    let mut room = [0u16; 32];
+    let mut capacity = [0u16; 32];
     let mode = mode.to_bytes();
-    if mode.len() + 2 > room.len() {
+    if mode.len() + 2 > capacity.len() {
         return std::ptr::null_mut();
     }
     // `N` has to come before what a comma begins.
@@ -39,9 +39,9 @@ pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
         .iter()
         .position(|byte| *byte == b',')
         .unwrap_or(mode.len());
-    let (front, back) = mode.split_at(end);
-    let whole = front.iter().chain(b"N").chain(back);
-    for (unit, byte) in room.iter_mut().zip(whole) {
+    let (prefix, back) = mode.split_at(end);
+    let whole = prefix.iter().chain(b"N").chain(back);
+    for (unit, byte) in capacity.iter_mut().zip(whole) {
         *unit = u16::from(*byte);
     }
     // SAFETY: a C string, by `# Safety`.
@@ -49,7 +49,7 @@ pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
         return std::ptr::null_mut();
     };
     // SAFETY: two texts that end.
-    unsafe { _wfopen(path.as_ptr(), room.as_ptr()) }
+    unsafe { _wfopen(path.as_ptr(), capacity.as_ptr()) }
 }
 
 /// A stream of its own for an open file.

@@ -44,8 +44,8 @@ impl Array {
     /// dimensions.
     pub fn expand_dims(&self, new: &[bool]) -> Result<View<'_>> {
         let mut axes = [0; MAX_DIM];
-        let front = axes.get_mut(..new.len()).ok_or(Error::INVALID_PARAM)?;
-        for (axis, new) in front.iter_mut().zip(new) {
+        let prefix = axes.get_mut(..new.len()).ok_or(Error::INVALID_PARAM)?;
+        for (axis, new) in prefix.iter_mut().zip(new) {
             *axis = u8::from(*new);
         }
         self.view_with(Dimensions::Expanded(axes, new.len()))

@@ -28,8 +28,8 @@ impl SuperChunk {
     /// # Errors
     /// As for [`Self::reserve`].
     pub(crate) fn reserve_here(&self) -> Result<Changing<'_>> {
-        let standing = operation::nesting(self.id)?;
-        match standing {
+        let nesting = operation::nesting(self.id)?;
+        match nesting {
             Nesting::Within(LockLevel::Reserved) if !operation::in_callback_of(self.id) => {
                 return Ok(Changing {
                     schunk: self,
@@ -51,7 +51,7 @@ impl SuperChunk {
             schunk: self,
             begun: Some(Begun {
                 locked: Locked::No,
-                is_first: standing == Nesting::Idle,
+                is_first: nesting == Nesting::Idle,
                 _operation: operation::enter(self.id, LockLevel::Reserved)?,
                 reserved: Some(reserved),
             }),

@@ -420,7 +420,7 @@ fn shown(held: &Held) -> (Content, bool) {
 struct Case<'a> {
     scenario: &'a Scenario,
     kept: Kept,
-    made: &'a Path,
+    created: &'a Path,
     path: &'a Path,
 }
 
@@ -450,7 +450,7 @@ impl Case<'_> {
     /// if there is one.
     fn run_opening(&self, first: usize, count: usize) -> std::result::Result<usize, String> {
         remove(self.path);
-        super::opening::copy_all(self.made, self.path);
+        super::opening::copy_all(self.created, self.path);
         let expected = self.fresh();
         let faults: Arc<Faults> = Arc::default();
         let (opened, calls) = faults.during(first, count, || self.open(faults.clone()));
@@ -464,7 +464,7 @@ impl Case<'_> {
     /// A handle of a copy of the frame, which another handle has changed since.
     fn start(&self, faults: &Arc<Faults>) -> Held {
         remove(self.path);
-        super::opening::copy_all(self.made, self.path);
+        super::opening::copy_all(self.created, self.path);
         let own = self.open(faults.clone()).expect("a frame");
         shown(&own);
         (self.scenario.other)(self.path).expect("another handle's change");
@@ -558,15 +558,15 @@ impl Sweep {
 fn each(folder: &str, mut body: impl FnMut(&Scenario, Case)) {
     let folder = super::opening::folder(folder);
     std::fs::create_dir_all(&folder).expect("a folder");
-    let (made, path): (PathBuf, PathBuf) = (folder.join("made"), folder.join("frame"));
+    let (created, path): (PathBuf, PathBuf) = (folder.join("made"), folder.join("frame"));
     for scenario in &SCENARIOS {
         for kept in KEPT {
-            remove(&made);
-            (scenario.make)(storage(kept.place(&made))).expect("a frame");
+            remove(&created);
+            (scenario.make)(storage(kept.place(&created))).expect("a frame");
             let case = Case {
                 scenario,
                 kept,
-                made: &made,
+                created: &created,
                 path: &path,
             };
             body(scenario, case);

@@ -149,7 +149,7 @@ fn remove_all(path: &Path) {
 struct ScenarioRun<'a> {
     scenario: &'a Scenario,
     through: OpenedAs,
-    made: PathBuf,
+    created: PathBuf,
     path: PathBuf,
     /// The frame before the changes, and after each of them.
     states: Vec<FrameContent>,
@@ -157,11 +157,11 @@ struct ScenarioRun<'a> {
 
 impl<'a> ScenarioRun<'a> {
     fn new(scenario: &'a Scenario, through: OpenedAs, folder: &Path) -> Self {
-        let (made, path) = (folder.join("made"), folder.join("frame"));
-        remove_all(&made);
-        scenario.make(through.place(&made)).expect("a frame");
+        let (created, path) = (folder.join("made"), folder.join("frame"));
+        remove_all(&created);
+        scenario.make(through.place(&created)).expect("a frame");
         remove_all(&path);
-        copy_all(&made, &path);
+        copy_all(&created, &path);
         let is_array = scenario.is_array();
         let open = || ScenarioFrame::open(&path, is_array, false).expect("a frame");
         let look = || content(open().schunk(), is_array).expect("what is in it");
@@ -178,7 +178,7 @@ impl<'a> ScenarioRun<'a> {
         Self {
             scenario,
             through,
-            made,
+            created,
             path,
             states,
         }
@@ -190,7 +190,7 @@ impl<'a> ScenarioRun<'a> {
     fn open(&self, at: &[usize], refreshes: bool) -> std::result::Result<usize, String> {
         let path = &self.path;
         remove_all(path);
-        copy_all(&self.made, path);
+        copy_all(&self.created, path);
         let (ask, asked) = channel::<FrameChange>();
         let (tell, answers) = channel();
         let (is_array, locks) = (self.scenario.is_array(), self.through.locks());
@@ -207,7 +207,7 @@ impl<'a> ScenarioRun<'a> {
                 at: if refreshes { Vec::new() } else { at.to_vec() },
                 calls: 0,
                 asked: 0,
-                made: 0,
+                created: 0,
                 ask,
                 answers,
                 changes: self.scenario.changes,

@@ -27,8 +27,8 @@ impl SuperChunk {
     /// is such a chunk, the caller has to call [`Self::show_current`].
     #[inline(always)]
     pub(in crate::schunk) fn read_for(&self, nchunk: Option<usize>) -> Result<Reading<'_>> {
-        let standing = operation::nesting(self.id)?;
-        if let Nesting::Within(_) = standing {
+        let nesting = operation::nesting(self.id)?;
+        if let Nesting::Within(_) = nesting {
             // An outer operation of this thread has the state locked.
             let state = self.guard()?;
             if let Some(nchunk) = nchunk
@@ -41,9 +41,9 @@ impl SuperChunk {
                 state,
             });
         }
-        let (state, locked) = match self.read_current(standing, standing == Nesting::Idle)? {
+        let (state, locked) = match self.read_current(nesting, nesting == Nesting::Idle)? {
             Some(current) => current,
-            None => self.read_later(standing)?,
+            None => self.read_later(nesting)?,
         };
         let entered = operation::enter_for(self.id, LockLevel::Shared, nchunk);
         let operation = entered.inspect_err(|_| {
@@ -73,8 +73,8 @@ impl SuperChunk {
     pub fn read_known(&self) -> Result<Reading<'_>> {
         let (state, access) = match operation::nesting(self.id)? {
             Nesting::Within(_) => (self.guard()?, None),
-            standing => {
-                let state = self.shared(standing)?;
+            nesting => {
+                let state = self.shared(nesting)?;
                 let access = SharedAccess {
                     locked: None,
                     _operation: operation::enter(self.id, LockLevel::Shared)?,
@@ -95,7 +95,7 @@ impl SuperChunk {
     pub fn peek(&self) -> Result<Peek<'_>> {
         match operation::nesting(self.id)? {
             Nesting::Within(_) => self.guard(),
-            standing => self.shared(standing),
+            nesting => self.shared(nesting),
         }
     }
 
@@ -104,11 +104,11 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::LOCK`] within another operation, after a while.
     #[inline(always)]
-    fn shared(&self, standing: Nesting) -> Result<Reader<'_, State>> {
+    fn shared(&self, nesting: Nesting) -> Result<Reader<'_, State>> {
         if self.given_up.load(Ordering::Relaxed) != 0 {
             self.abandon_given_up()?;
         }
-        match standing {
+        match nesting {
             Nesting::Idle => Ok(self.lock.shared()),
             _ => self
                 .lock
@@ -128,9 +128,9 @@ impl SuperChunk {
     /// Takes the reader's lock if the state is up to date and, with `after_writers`, no writer
     /// waits for the frame. Gives whether the frame is locked.
     #[inline(always)]
-    fn read_current(&self, standing: Nesting, after_writers: bool) -> Result<Option<Current<'_>>> {
-        let is_first = standing == Nesting::Idle;
-        let state = self.shared(standing)?;
+    fn read_current(&self, nesting: Nesting, after_writers: bool) -> Result<Option<Current<'_>>> {
+        let is_first = nesting == Nesting::Idle;
+        let state = self.shared(nesting)?;
         if !state.has_settings(&*self.host) {
             return Ok(None);
         }
@@ -184,14 +184,14 @@ impl SuperChunk {
 
     /// As [`Self::read_current`], if a writer goes first or the frame has to be read again.
     #[cold]
-    fn read_later(&self, standing: Nesting) -> Result<Current<'_>> {
+    fn read_later(&self, nesting: Nesting) -> Result<Current<'_>> {
         let timeout = operation::timeout(0);
         let mut guard = None;
         loop {
             let waiter = {
                 let _reserved = self.reserve_with(&mut guard, timeout)?;
                 let mut state = self.exclusively(timeout)?;
-                let after_writers = standing == Nesting::Idle && guard.is_none();
+                let after_writers = nesting == Nesting::Idle && guard.is_none();
                 let locked = match state.lock_shared(after_writers)? {
                     LockState::Busy(waiter) => Err(waiter),
                     LockState::Locked => Ok(true),
@@ -208,7 +208,7 @@ impl SuperChunk {
             // The thread that has locked the frame may need this handle, so the state is not locked
             // while this thread waits.
             guard = Some(waiter.wait(timeout)?);
-            if let Some(current) = self.read_current(standing, false)? {
+            if let Some(current) = self.read_current(nesting, false)? {
                 return Ok(current);
             }
         }

@@ -40,8 +40,8 @@ fn frame(mut input: Input) {
         .map(|len| seed % (*len).clamp(1, 256))
         .collect();
     let stop: Vec<i64> = start.iter().map(|at| at + 1 + seed % 3).collect();
-    let room: Vec<i64> = start.iter().zip(&stop).map(|(a, b)| b - a).collect();
-    let items = room.iter().product::<i64>() as usize;
+    let capacity: Vec<i64> = start.iter().zip(&stop).map(|(a, b)| b - a).collect();
+    let items = capacity.iter().product::<i64>() as usize;
     let Some(len) = items.checked_mul(item).filter(|len| *len <= LARGEST) else {
         return;
     };

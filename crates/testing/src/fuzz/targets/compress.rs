@@ -93,14 +93,14 @@ pub fn run(data: &[u8]) {
         source = source.repeat(times).into();
     }
     let bound = source.len() + 32;
-    let room = match tight % 4 {
+    let capacity = match tight % 4 {
         0 => bound * usize::from(tight) / 256,
         1 => bound - 1 - usize::from(tight) / 4 % bound,
         2 => bound + usize::from(tight),
         _ => bound,
     };
-    let mut first = vec![0x00; room].into_boxed_slice();
-    let mut second = vec![0xff; room].into_boxed_slice();
+    let mut first = vec![0x00; capacity].into_boxed_slice();
+    let mut second = vec![0xff; capacity].into_boxed_slice();
     let run = |nthreads: i16, dest: &mut [u8]| {
         let mut cparams = parameters.cparams;
         cparams.nthreads = nthreads;
@@ -113,10 +113,10 @@ pub fn run(data: &[u8]) {
     let Ok(cbytes) = usize::try_from(one) else {
         return;
     };
-    assert!(cbytes <= room);
+    assert!(cbytes <= capacity);
     let sensible = parameters.choice & 0xc0 != 0xc0 && !parameters.cparams.instr_codec;
     assert!(
-        cbytes > 0 || room < bound || !sensible,
+        cbytes > 0 || capacity < bound || !sensible,
         "a bound that is none"
     );
     if !parameters.cparams.instr_codec {
@@ -129,8 +129,8 @@ pub fn run(data: &[u8]) {
     }
 }
 
-fn decode(parameters: &Parameters, source: &[u8], made: &[u8]) {
-    let chunk: Box<[u8]> = made.into();
+fn decode(parameters: &Parameters, source: &[u8], created: &[u8]) {
+    let chunk: Box<[u8]> = created.into();
     let header = ChunkHeader::parse(&chunk).expect("our own header");
     assert_eq!(header.cbytes, chunk.len());
     assert!(header.nbytes == source.len() || parameters.cparams.instr_codec);

@@ -85,11 +85,11 @@ fn fetched(case: &Case) {
     let in_memory = run(Chunk::loaded(&header, bytes));
     with_checksums(bytes, &in_memory);
     let source = Fetched(bytes);
-    let front = &bytes[..Chunk::front_wanted(&header)];
-    let elsewhere = run(Chunk::lazy(&header, front, &source));
+    let prefix = &bytes[..Chunk::prefix_wanted(&header)];
+    let elsewhere = run(Chunk::lazy(&header, prefix, &source));
     assert_eq!(in_memory.is_ok(), elsewhere.is_ok(), "blocks elsewhere");
     assert!(in_memory.is_err() || in_memory == elsewhere);
-    let Ok(chunk) = Chunk::lazy(&header, front, &source) else {
+    let Ok(chunk) = Chunk::lazy(&header, prefix, &source) else {
         return;
     };
     let [a, b, ..] = case.numbers;

@@ -27,12 +27,12 @@ pub fn run(data: &[u8]) {
         }
     };
     let wanted = i64::from(n).saturating_mul(typesize.into());
-    let room = usize::try_from(wanted).unwrap_or(0);
-    let room = room.min(case.nbytes().min(LARGEST) + 1024);
+    let capacity = usize::try_from(wanted).unwrap_or(0);
+    let capacity = capacity.min(case.nbytes().min(LARGEST) + 1024);
     // Sometimes there is less room than the range needs.
-    let room = room.saturating_sub(usize::from(how >> 6));
-    let mut dest = vec![0x00; room].into_boxed_slice();
-    let mut other = vec![0xff; room].into_boxed_slice();
+    let capacity = capacity.saturating_sub(usize::from(how >> 6));
+    let mut dest = vec![0x00; capacity].into_boxed_slice();
+    let mut other = vec![0xff; capacity].into_boxed_slice();
     let context = Decompression {
         nthreads: 2,
         postfilter: case.postfilter(),

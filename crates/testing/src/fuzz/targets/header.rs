@@ -37,9 +37,9 @@ fn queries(chunk: &[u8]) {
     if chunk.len() < MIN_HEADER_LENGTH {
         return;
     }
-    let front: Box<[u8]> = chunk[..MIN_HEADER_LENGTH].into();
-    let src = front.as_ptr().cast();
-    let basic = ChunkHeader::parse_basic(&front);
+    let prefix: Box<[u8]> = chunk[..MIN_HEADER_LENGTH].into();
+    let src = prefix.as_ptr().cast();
+    let basic = ChunkHeader::parse_basic(&prefix);
     let (mut n, mut c, mut b) = (-1, -1, -1);
     let (mut n1, mut c1, mut b1) = (usize::MAX, usize::MAX, usize::MAX);
     let (mut typesize, mut flags, mut version, mut versionlz) = (usize::MAX, -1, -1, -1);
@@ -63,7 +63,7 @@ fn queries(chunk: &[u8]) {
                 (typesize, flags),
                 (header.typesize.into(), header.flags.into())
             );
-            assert_eq!((version, versionlz), (front[0].into(), front[1].into()));
+            assert_eq!((version, versionlz), (prefix[0].into(), prefix[1].into()));
         }
         Err(_) => assert_eq!((sizes, typesize, flags, version), ([0; 3], 0, 0, 0)),
     }
@@ -89,7 +89,7 @@ fn special(input: &mut Input) {
     cparams.typesize = typesize;
     cparams.blocksize = input.int() & if kind & 32 == 0 { 0xffff } else { -1 };
     cparams.splitmode = input.byte().into();
-    let room = usize::from(input.byte());
+    let capacity = usize::from(input.byte());
     let value_size = usize::try_from(typesize).unwrap_or(0).min(LARGEST);
     if value_size == LARGEST {
         return;
@@ -98,9 +98,13 @@ fn special(input: &mut Input) {
     value.resize(value_size, 0x11);
     let value = value.into_boxed_slice();
     let needed = EXTENDED_HEADER_LENGTH + if kind & 3 == 3 { value.len() } else { 0 };
-    let room = if room < 240 { needed } else { room - 220 };
-    let mut chunk = vec![0; room].into_boxed_slice();
-    let (dest, destsize) = (chunk.as_mut_ptr().cast(), c_len(room));
+    let capacity = if capacity < 240 {
+        needed
+    } else {
+        capacity - 220
+    };
+    let mut chunk = vec![0; capacity].into_boxed_slice();
+    let (dest, destsize) = (chunk.as_mut_ptr().cast(), c_len(capacity));
     // SAFETY: the destination has the size given, the value that of an item; the parameters hold no
     // pointers.
     let cbytes = unsafe {
@@ -114,7 +118,7 @@ fn special(input: &mut Input) {
     let Ok(cbytes) = usize::try_from(cbytes) else {
         return;
     };
-    assert!(cbytes <= room);
+    assert!(cbytes <= capacity);
     queries(&chunk[..cbytes]);
     let header = ChunkHeader::parse(&chunk[..cbytes]);
     let Some(header) = header.ok().filter(|header| header.nbytes <= LARGEST) else {

@@ -69,10 +69,10 @@ fn decode_twice<T: PartialEq + std::fmt::Debug>(
     mut input: Input,
     decode: impl Fn(&[u8], &mut [u8]) -> oxiblosc_base::Result<T>,
 ) {
-    let room = input.short();
+    let capacity = input.short();
     let stream = input.rest();
-    let mut first = vec![0x00; room].into_boxed_slice();
-    let mut second = vec![0xff; room].into_boxed_slice();
+    let mut first = vec![0x00; capacity].into_boxed_slice();
+    let mut second = vec![0xff; capacity].into_boxed_slice();
     let results = [decode(&stream, &mut first), decode(&stream, &mut second)];
     assert_eq!(results[0], results[1]);
     let _ = results[0].as_ref().map(|_| first.len());
@@ -191,8 +191,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
     {
         let lens: Vec<i32> = dims.to_vec();
         let block = BlockShape::new(&lens).expect("a shape");
-        let mut front = vec![dims.len() as u8 - 1];
-        front.extend(dims.iter().map(|len| *len as u8 - 1));
+        let mut prefix = vec![dims.len() as u8 - 1];
+        prefix.extend(dims.iter().map(|len| *len as u8 - 1));
         for typesize in [4, 8] {
             let nitems = block.nbytes(1) as usize;
             let data: Vec<u8> = (0..nitems)
@@ -214,22 +214,22 @@ pub fn seeds() -> Vec<Vec<u8>> {
                 let mut packed = vec![0; data.len()];
                 let len = zfp::compress((mode, meta), block, typesize, &data, &mut packed);
                 packed.truncate(len.expect("numbers"));
-                let room = (data.len() as u16).to_le_bytes();
+                let capacity = (data.len() as u16).to_le_bytes();
                 let whole = [
                     &[1 + KINDS * variant, meta, size],
-                    &front[..],
-                    &room,
+                    &prefix[..],
+                    &capacity,
                     &packed,
                 ];
                 all.push(whole.concat());
-                all.push([&[4 + KINDS * variant, meta, size], &front[..], &data].concat());
+                all.push([&[4 + KINDS * variant, meta, size], &prefix[..], &data].concat());
                 if variant == 2 {
                     let at = (n as u16 * 20).to_le_bytes();
-                    let some = [&[2, meta, size], &front[..], &at, &[1], &packed];
+                    let some = [&[2, meta, size], &prefix[..], &at, &[1], &packed];
                     all.push(some.concat());
                 }
             }
-            all.push([&[5, 3, typesize as u8 - 1], &front[..], &data].concat());
+            all.push([&[5, 3, typesize as u8 - 1], &prefix[..], &data].concat());
         }
         if let &[rows, columns] = *dims {
             let picture: Vec<u8> = (0..(rows * columns) as usize)
@@ -243,10 +243,10 @@ pub fn seeds() -> Vec<Vec<u8>> {
                 let mut packed = vec![0; picture.len()];
                 let len = ndlz::compress(side, block, &picture, &mut packed).expect("a picture");
                 packed.truncate(len);
-                let room = (picture.len() as u16).to_le_bytes();
+                let capacity = (picture.len() as u16).to_le_bytes();
                 let what = KINDS * variant;
-                all.push([&[what, 0, 0], &front[..], &room, &packed].concat());
-                all.push([&[what + 3, 0, 0], &front[..], &picture].concat());
+                all.push([&[what, 0, 0], &prefix[..], &capacity, &packed].concat());
+                all.push([&[what + 3, 0, 0], &prefix[..], &picture].concat());
             }
         }
     }

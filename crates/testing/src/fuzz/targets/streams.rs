@@ -20,7 +20,7 @@ pub fn run(data: &[u8]) {
 
 /// A stream that cannot be trusted, perhaps with such a dictionary.
 fn decode(codec: Codec, with_dict: bool, mut input: Input) {
-    let (room, wanted, dict_size) = (input.short(), input.short(), input.short());
+    let (capacity, wanted, dict_size) = (input.short(), input.short(), input.short());
     let raw = if with_dict {
         input.take(dict_size)
     } else {
@@ -32,23 +32,23 @@ fn decode(codec: Codec, with_dict: bool, mut input: Input) {
         None => None,
     };
     let stream = input.rest();
-    let wanted = wanted.min(room);
+    let wanted = wanted.min(capacity);
     let mut decoder = Decoder::new();
-    let mut whole = vec![0x00; room].into_boxed_slice();
+    let mut whole = vec![0x00; capacity].into_boxed_slice();
     let result = decoder.decompress(codec, dict.as_ref(), &stream, &mut whole);
-    let mut front = vec![0xff; room].into_boxed_slice();
-    let part = decoder.decompress_front(codec, dict.as_ref(), &stream, &mut front, wanted);
+    let mut prefix = vec![0xff; capacity].into_boxed_slice();
+    let part = decoder.decompress_prefix(codec, dict.as_ref(), &stream, &mut prefix, wanted);
     if let Ok(n) = result {
-        assert!(n <= room);
+        assert!(n <= capacity);
         let m = part.expect("the front of a good stream");
-        assert!(m >= wanted.min(n) && m <= room);
-        assert!(front[..wanted.min(n)] == whole[..wanted.min(n)]);
+        assert!(m >= wanted.min(n) && m <= capacity);
+        assert!(prefix[..wanted.min(n)] == whole[..wanted.min(n)]);
     }
-    front.fill(0xff);
-    let again = decoder.decompress(codec, dict.as_ref(), &stream, &mut front);
+    prefix.fill(0xff);
+    let again = decoder.decompress(codec, dict.as_ref(), &stream, &mut prefix);
     assert_eq!(again, result, "a decoder that was used before");
     let n = result.unwrap_or(0);
-    assert!(front[..n] == whole[..n], "bytes from elsewhere");
+    assert!(prefix[..n] == whole[..n], "bytes from elsewhere");
 }
 
 /// Data, compressed into more or less room by a fresh encoder and by one that was used before.
@@ -57,7 +57,7 @@ fn encode(codec: Codec, mut input: Input) {
     let how = input.byte();
     let with_dict = how & 3 == 3;
     let by_recipe = how & 4 != 0;
-    let mut room = input.short();
+    let mut capacity = input.short();
     let data = match by_recipe {
         true => recipe::make(&mut input),
         false => input.rest(),
@@ -65,7 +65,7 @@ fn encode(codec: Codec, mut input: Input) {
     if by_recipe {
         // There is more data than a short number can tell. A quarter of all inputs have room for
         // more than them.
-        room = data.len() * (room & 0x3ff) / 0x300;
+        capacity = data.len() * (capacity & 0x3ff) / 0x300;
     }
     let make = |samples: &[u8]| Dict::for_compression(codec, clevel, samples).ok();
     let dict = if with_dict {
@@ -75,14 +75,14 @@ fn encode(codec: Codec, mut input: Input) {
     };
     let mut encoder = Encoder::new();
     encoder.shuffled = how >> 4 & 1 == 1;
-    let mut first = vec![0x00; room].into_boxed_slice();
-    let mut second = vec![0xff; room].into_boxed_slice();
+    let mut first = vec![0x00; capacity].into_boxed_slice();
+    let mut second = vec![0xff; capacity].into_boxed_slice();
     let n = encoder.compress(codec, clevel, dict.as_ref(), &data, &mut first);
     let m = encoder.compress(codec, clevel, dict.as_ref(), &data, &mut second);
     assert_eq!(n, m);
     let n = n.expect("a good level, and the codec's own dictionary");
     assert!(
-        n <= room && first[..n] == second[..n],
+        n <= capacity && first[..n] == second[..n],
         "an encoder that was used before"
     );
     if n > 0 {

@@ -78,24 +78,24 @@ fn round_trip(data: &[u8]) {
     let blocks: Vec<Box<[u8]>> = sizes.iter().map(|size| input.take(*size)).collect();
     let total: usize = blocks.iter().map(|block| block.len()).sum();
     let bound = total + 32 + 32 * 1024 + 28 * nblocks;
-    let room = match tight % 4 {
+    let capacity = match tight % 4 {
         0 => bound * usize::from(tight) / 256,
         _ => bound,
     };
-    let made: Vec<_> = [1, 2]
+    let created: Vec<_> = [1, 2]
         .into_iter()
         .map(|nthreads| {
             let mut cparams = parameters.cparams;
             cparams.nthreads = nthreads;
-            let mut dest = vec![0; room.min(LARGEST)].into_boxed_slice();
+            let mut dest = vec![0; capacity.min(LARGEST)].into_boxed_slice();
             let code = vlcompress(cparams, &blocks, &mut dest).unwrap_or(-1);
             let cbytes = usize::try_from(code).unwrap_or(0);
             (code, dest[..cbytes].to_vec().into_boxed_slice())
         })
         .collect();
-    assert_eq!(made[0].0, made[1].0);
-    assert!(made[0].1 == made[1].1 || parameters.cparams.instr_codec);
-    let (code, chunk) = &made[0];
+    assert_eq!(created[0].0, created[1].0);
+    assert!(created[0].1 == created[1].1 || parameters.cparams.instr_codec);
+    let (code, chunk) = &created[0];
     if *code <= 0 || !parameters.lossless {
         return;
     }

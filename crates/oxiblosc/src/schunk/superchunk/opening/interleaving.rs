@@ -30,7 +30,7 @@ pub(super) struct Schedule {
     pub(super) at: Vec<usize>,
     pub(super) calls: usize,
     pub(super) asked: usize,
-    pub(super) made: usize,
+    pub(super) created: usize,
     pub(super) ask: Sender<FrameChange>,
     pub(super) answers: Receiver<Result<()>>,
     pub(super) changes: [FrameChange; 2],
@@ -80,10 +80,10 @@ impl Schedule {
     }
 
     pub(super) fn wait(&mut self) {
-        while self.made < self.asked {
+        while self.created < self.asked {
             let answer = self.answers.recv_timeout(TIMEOUT);
             answer.expect("a change in time").expect("a change");
-            self.made += 1;
+            self.created += 1;
         }
     }
 }

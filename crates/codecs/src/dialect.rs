@@ -5,7 +5,7 @@
 ///
 /// Without the feature `blosc1` there is only one variant, and the choice costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Release {
+pub enum Dialect {
     /// c-blosc2.
     #[default]
     Blosc2,
