@@ -1,8 +1,8 @@
 //! The bytes of a chunk to which a C program points.
 
 use crate::capi::prelude::*;
+use oxiblosc::format::chunk::header::{ChunkHeader, MIN_HEADER_LENGTH};
 use oxiblosc::lazy;
-use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH};
 
 /// Reads the header of the chunk at `src` into `header`, and gives the bytes that it says belong to
 /// the chunk, as far as `srcsize` reaches.

@@ -4,12 +4,12 @@ use super::hooks::ContextHooks;
 use super::registry;
 use crate::capi::prelude::*;
 use oxiblosc::encoding::{EncodeContext, Format, compress, compress_vlblocks};
+use oxiblosc::format::chunk::ChunkInput;
+use oxiblosc::format::chunk::header::filter_flags;
+use oxiblosc::format::chunk::hooks::Hooks;
 use oxiblosc::params::EncodeRequest;
+use oxiblosc::storage::callbacks::catching_exceptions;
 use oxiblosc_base::memory::boxed;
-use oxiblosc_chunk::encode::ChunkInput;
-use oxiblosc_chunk::header::filter_flags;
-use oxiblosc_chunk::hooks::Hooks;
-use oxiblosc_io::callbacks::catching_exceptions;
 
 /// The data and the place of a chunk, as C hands them over: no data, but a size, where a prefilter
 /// makes them. What is wrong with the place is said after what is wrong with the parameters.

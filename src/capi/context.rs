@@ -7,12 +7,12 @@
 use super::registry;
 use crate::capi::prelude::*;
 use oxiblosc::environment::{at_least, override_parameters};
+use oxiblosc::format::chunk::header::MAX_FILTERS;
 use oxiblosc::params::{EncodeRequest, filter_is_defined};
+use oxiblosc::storage::callbacks::catching_exceptions;
+use oxiblosc::storage::operation;
 use oxiblosc_base::memory::env::trace;
 use oxiblosc_base::memory::{Buffer, Field, boxed, on_c_heap};
-use oxiblosc_chunk::header::MAX_FILTERS;
-use oxiblosc_io::callbacks::catching_exceptions;
-use oxiblosc_io::operation;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The fields that a tuner may look at, in their order; what the engine itself keeps is elsewhere.

@@ -4,12 +4,12 @@ use super::chunk::read_chunk;
 use super::hooks::ContextHooks;
 use crate::capi::prelude::*;
 use oxiblosc::decoding::{self, DecodeContext};
+use oxiblosc::format::chunk::getitem::ItemRange;
+use oxiblosc::format::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, flags2};
+use oxiblosc::format::chunk::hooks::Hooks;
 use oxiblosc::lazy::{LazySource, LazyTrailer};
 use oxiblosc::schunk::ranges::is_plain;
 use oxiblosc_base::memory::{ToTryVec, TryVec, boxed};
-use oxiblosc_chunk::getitem::ItemRange;
-use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, flags2};
-use oxiblosc_chunk::hooks::Hooks;
 
 impl DecodeContext for Context {
     fn hooks<'h>(&'h self, prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {

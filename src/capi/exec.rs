@@ -1,8 +1,8 @@
 //! Threads of the program.
 
 use crate::capi::prelude::*;
+use oxiblosc::exec::pool;
 use oxiblosc_base::memory::env::trace;
-use oxiblosc_pool as pool;
 
 /// Makes the program's own threads do the work: whenever several workers are wanted, `callback` is
 /// called and calls the function it gets for each of the jobs, on any threads. NULL goes back to

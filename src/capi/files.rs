@@ -1,12 +1,12 @@
 //! The back end for files as C sees it, and what is done to paths.
 
 use crate::capi::prelude::*;
+use oxiblosc::storage::callbacks::{span, whole_items};
+use oxiblosc::storage::file::{read_up_to, write_up_to};
+use oxiblosc::storage::paths;
 use oxiblosc_base::memory::env::trace;
 use oxiblosc_base::memory::on_c_heap;
 use oxiblosc_base::system::{files, streams, thread};
-use oxiblosc_io::callbacks::{span, whole_items};
-use oxiblosc_io::file::{read_up_to, write_up_to};
-use oxiblosc_io::paths;
 use std::fs::File;
 use std::mem::ManuallyDrop;
 

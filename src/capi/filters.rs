@@ -1,7 +1,7 @@
 //! The shuffles by themselves.
 
 use crate::capi::prelude::*;
-use oxiblosc_filters::Transposition;
+use oxiblosc::filter::Transposition;
 
 /// Applies a shuffle to `blocksize` bytes; gives their number.
 ///

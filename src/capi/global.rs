@@ -4,10 +4,10 @@ use super::compress::source_and_place;
 use super::registry::{self, CODECS, c_name, code_of};
 use crate::capi::prelude::*;
 use oxiblosc::encoding;
+use oxiblosc::format::chunk::ChunkInput;
+use oxiblosc::format::chunk::getitem::ItemRange;
+use oxiblosc::format::chunk::header::ChunkHeader;
 use oxiblosc::process;
-use oxiblosc_chunk::encode::ChunkInput;
-use oxiblosc_chunk::getitem::ItemRange;
-use oxiblosc_chunk::header::ChunkHeader;
 
 /// Begins the use of the library. Other functions do it by themselves where it is needed.
 #[unsafe(no_mangle)]

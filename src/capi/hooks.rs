@@ -2,12 +2,12 @@
 
 use super::registry;
 use crate::capi::prelude::*;
+use oxiblosc::format::chunk::hooks::{BlockPos, Hooks};
 use oxiblosc::ndim::meta::block_shape;
+use oxiblosc::storage::callbacks::catching_exceptions;
+use oxiblosc::storage::operation;
 use oxiblosc_base::Doing;
 use oxiblosc_base::cells::BlockShape;
-use oxiblosc_chunk::hooks::{BlockPos, Hooks};
-use oxiblosc_io::callbacks::catching_exceptions;
-use oxiblosc_io::operation;
 use std::sync::OnceLock;
 
 type Prefilter = unsafe extern "C-unwind" fn(*mut blosc2_prefilter_params) -> i32;

@@ -2,10 +2,10 @@
 
 use super::registry::{CODECS, c_name};
 use crate::capi::prelude::*;
+use oxiblosc::codec::Codec;
+use oxiblosc::format::chunk::header::{ChunkHeader, MIN_HEADER_LENGTH};
 use oxiblosc_base::memory::CStrBuf;
 use oxiblosc_base::system::clock;
-use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH};
-use oxiblosc_codecs::Codec;
 
 /// The part of a header that every chunk has.
 ///

@@ -7,13 +7,14 @@ use super::mmap::{self, *};
 use crate::capi::prelude::*;
 use oxiblosc::environment;
 use oxiblosc::process;
+use oxiblosc::storage::callbacks::{CallbackBackend, IoFunctions, catching_exceptions};
+use oxiblosc::storage::file::Filesystem;
+use oxiblosc::storage::operation;
+use oxiblosc::storage::{Backend, Mode, Storage, shared};
+use oxiblosc_base::memory::lock;
 use oxiblosc_base::memory::{PublishedTable, Shared, as_dyn};
-use oxiblosc_io::callbacks::{CallbackBackend, IoFunctions, catching_exceptions};
-use oxiblosc_io::file::Filesystem;
-use oxiblosc_io::operation;
-use oxiblosc_io::{Backend, Mode, Storage, shared};
 use std::cell::UnsafeCell;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// What is known of a back end, at an address that C gets.
 #[repr(transparent)]
@@ -194,7 +195,7 @@ unsafe impl Sync for Maps {}
 impl Backend for Maps {
     /// The mode of the parameters counts, not `mode`.
     fn open(&self, path: &CStr, _mode: Mode) -> Result<Shared<dyn Storage>> {
-        let _alone = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = lock(&self.opening);
         // SAFETY: `backend` requires that the parameters are null or valid, and `opening` keeps
         // other threads from them.
         let map = unsafe { mmap::open(path, self.params) }?;

@@ -7,12 +7,12 @@
 
 use super::files::moved;
 use crate::capi::prelude::*;
+use oxiblosc::storage::Storage;
+use oxiblosc::storage::mmap::stream::{MappedStream, Opened};
+use oxiblosc::storage::mmap::{Map, OpenMode};
 use oxiblosc_base::memory::env::trace;
 use oxiblosc_base::memory::{Shared, labelled};
 use oxiblosc_base::system::streams;
-use oxiblosc_io::Storage;
-use oxiblosc_io::mmap::stream::{MappedStream, Opened};
-use oxiblosc_io::mmap::{Map, OpenMode};
 
 /// The map of an open stream.
 ///

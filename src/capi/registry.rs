@@ -2,10 +2,10 @@
 //! plugin's of its name.
 
 use crate::capi::prelude::*;
+use oxiblosc::codec::registered_name;
+use oxiblosc::plugin;
 use oxiblosc::registry::{ProgramCodec, Registry};
 use oxiblosc_base::memory::env;
-use oxiblosc_codecs::registered_name;
-use oxiblosc_plugin as plugin;
 
 /// Functions of the program's.
 pub struct ProgramFunctions<T>(T);

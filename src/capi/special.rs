@@ -3,7 +3,7 @@
 use super::context;
 use crate::capi::prelude::*;
 use oxiblosc::encoding::{check_special, make_special};
-use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
+use oxiblosc::format::chunk::header::{EXTENDED_HEADER_LENGTH, Special};
 
 /// Makes a special chunk with the block size that `cparams` lead to; `special` has the item that it
 /// repeats, if it does.

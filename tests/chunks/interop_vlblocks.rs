@@ -229,7 +229,7 @@ fn variable_length_blocks_with_a_delta() {
 /// The reference dies where blocks do not fit; ours says that they do not, and writes nothing out
 /// of bounds.
 #[test]
-fn variable_length_blocks_without_capacity() {
+fn variable_length_blocks_without_room() {
     let mut report = Report::default();
     let random: Vec<Vec<u8>> = (0..5)
         .map(|n| Kind::Random.bytes(100 * n + 50, n as u64))

@@ -181,7 +181,7 @@ fn a_reorder_changes_the_index_alone() {
 
 /// 10^12 bytes of zeros take a few hundred bytes and no time.
 #[test]
-fn special_values_take_no_capacity() {
+fn special_values_take_no_room() {
     let lib = our_schunks();
     let folder = Folder::new("special");
     let begun = Instant::now();

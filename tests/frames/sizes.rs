@@ -537,7 +537,7 @@ fn written_in_places(library: Library, spec: &Spec, data: &[u8]) -> Vec<i64> {
 /// writes its own anew each time. That holds for chunks of few bytes, too, most of whose blocks are
 /// runs.
 #[test]
-fn chunks_in_memory_have_little_capacity() {
+fn chunks_in_memory_have_little_room() {
     let Some(libraries) = both() else { return };
     let mut report = Report::default();
     let mut number = 0;

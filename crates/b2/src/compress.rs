@@ -330,15 +330,15 @@ fn compress_bytes(
             Ok((!data.is_empty()).then_some(data))
         },
         |contexts, data| {
-            let mut capacity = rooms.take().unwrap_or_else(Buffer::new);
-            let cbytes = contexts.compress_into(&data, checksums, &mut capacity);
+            let mut buffer = rooms.take().unwrap_or_else(Buffer::new);
+            let cbytes = contexts.compress_into(&data, checksums, &mut buffer);
             let (cbytes, len) = (cbytes.map_err(failed)?, data.len());
             used.keep(data);
-            Ok((capacity, cbytes, len))
+            Ok((buffer, cbytes, len))
         },
-        |(capacity, cbytes, len)| {
-            frame.append_chunk(&capacity[..cbytes]).map_err(failed)?;
-            rooms.keep(capacity);
+        |(buffer, cbytes, len)| {
+            frame.append_chunk(&buffer[..cbytes]).map_err(failed)?;
+            rooms.keep(buffer);
             total += len as u64;
             progress.add(len);
             Ok(())

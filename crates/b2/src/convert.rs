@@ -208,15 +208,15 @@ fn recompress(
     let rooms = BufferPool::new();
     let header = frame.header.clone();
     let compress = |to: &SuperChunk, data: &[u8]| {
-        let mut capacity = rooms.take().unwrap_or_else(Buffer::new);
-        let cbytes = to.compress_into(data, checksums, &mut capacity);
-        Ok(Made::Chunk(capacity, cbytes.map_err(failed)?, data.len()))
+        let mut buffer = rooms.take().unwrap_or_else(Buffer::new);
+        let cbytes = to.compress_into(data, checksums, &mut buffer);
+        Ok(Made::Chunk(buffer, cbytes.map_err(failed)?, data.len()))
     };
     let append = |created| {
         match created {
-            Made::Chunk(capacity, cbytes, size) => {
-                new.append_chunk(&capacity[..cbytes]).map_err(unwritten)?;
-                rooms.keep(capacity);
+            Made::Chunk(buffer, cbytes, size) => {
+                new.append_chunk(&buffer[..cbytes]).map_err(unwritten)?;
+                rooms.keep(buffer);
                 progress.add(size);
             }
             Made::Specials(kind, count, size) => {

@@ -211,26 +211,21 @@ impl SuperChunk {
     }
 
     /// Compresses data into a chunk for another super-chunk, with checksums if `checksums`. The
-    /// chunk is written to the front of `capacity`, which grows if necessary. Returns its length in
+    /// chunk is written to the front of `buffer`, which grows if necessary. Returns its length in
     /// bytes.
-    pub fn compress_into(
-        &self,
-        data: &[u8],
-        checksums: bool,
-        capacity: &mut Buffer,
-    ) -> Done<usize> {
+    pub fn compress_into(&self, data: &[u8], checksums: bool, buffer: &mut Buffer) -> Done<usize> {
         let more = if checksums {
-            checksum::capacity(data.len())
+            checksum::extra_len(data.len())
         } else {
             0
         };
         let most = data.len() + MAX_OVERHEAD + more;
-        if capacity.len() < most {
-            *capacity = zeros(most)?;
+        if buffer.len() < most {
+            *buffer = zeros(most)?;
         }
         let data = ChunkInput::Buffer(data);
         let encoder = self.contexts.super_chunk().encoder()?;
-        let header = encoder.compress(data, capacity, checksums)?;
+        let header = encoder.compress(data, buffer, checksums)?;
         Ok(header.map_or(0, |header| header.cbytes))
     }
 

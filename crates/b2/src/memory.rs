@@ -10,11 +10,12 @@ use crate::print::one_line;
 use crate::print::print_error_about;
 use crate::reserve;
 use crate::scratch;
+use oxiblosc_base::memory::lock;
 #[cfg(unix)]
 use oxiblosc_startup::aborts;
 use oxiblosc_startup::{FAILED, exit_now, when_memory_lacks};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// The name of what the tool reads.
 static INPUT: Mutex<String> = Mutex::new(String::new());
@@ -36,7 +37,7 @@ pub fn reads(input: &Path) {
     let input = input.display().to_string();
     #[cfg(unix)]
     aborts::print_first(format!("b2: {}: could not be done\n", one_line(&input)).into_bytes());
-    *INPUT.lock().unwrap_or_else(PoisonError::into_inner) = input;
+    *lock(&INPUT) = input;
 }
 
 /// Prints that there is not enough memory, and removes all temporary folders. Waits for no lock

@@ -2,9 +2,10 @@
 //! there.
 
 use crate::system;
+use oxiblosc_base::memory::lock;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// The paths that [`lasting`] gave, each with the one that people know.
 static LASTING: Mutex<Vec<(PathBuf, PathBuf)>> = Mutex::new(Vec::new());
@@ -15,7 +16,7 @@ pub fn lasting(opened: &impl system::Open, path: &Path) -> PathBuf {
     let Some(lasting) = system::lasting_path(opened) else {
         return path.to_path_buf();
     };
-    let mut known = LASTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = lock(&LASTING);
     // What was open by the same number before is closed.
     known.retain(|(other, _)| *other != lasting);
     known.push((lasting.clone(), path.to_path_buf()));
@@ -24,7 +25,7 @@ pub fn lasting(opened: &impl system::Open, path: &Path) -> PathBuf {
 
 /// A path as people know it, for messages.
 pub fn shown(path: &Path) -> PathBuf {
-    let known = LASTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = lock(&LASTING);
     let found = known.iter().find_map(|(lasting, shown)| {
         let rest = path.strip_prefix(lasting).ok()?;
         Some(match rest == Path::new("") {

@@ -2,9 +2,10 @@
 
 use crate::failure::{Failure, Result};
 use crate::system;
+use oxiblosc_base::memory::lock;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, OnceLock};
 
 /// The name of standard output in messages.
 pub const STANDARD: &str = "standard output";
@@ -39,7 +40,7 @@ pub fn print_text(text: &[u8]) {
     if WRITE_ERROR.get().is_some() {
         return;
     }
-    let written = match &mut *LINES.lock().unwrap_or_else(PoisonError::into_inner) {
+    let written = match &mut *lock(&LINES) {
         Ok(lines) => lines.write_all(text),
         Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
     };

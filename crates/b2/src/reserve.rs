@@ -1,6 +1,7 @@
 //! Memory that is kept for the end of the tool.
 
-use std::sync::{Mutex, PoisonError};
+use oxiblosc_base::memory::lock;
+use std::sync::Mutex;
 
 /// Bytes that are kept for the end: for removing directories. The C library returns so many to the
 /// system when they are freed.
@@ -11,7 +12,7 @@ static RESERVE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// Keeps the memory. Returns false if there is less.
 pub fn keep() -> bool {
-    let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut reserve = lock(&RESERVE);
     reserve.try_reserve_exact(KEPT).is_ok()
 }
 

@@ -10,6 +10,7 @@ use crate::place::{Place, as_c};
 use crate::reserve;
 use crate::system::{self, Lock, Reserve};
 use oxiblosc_base::Error;
+use oxiblosc_base::memory::lock;
 use oxiblosc_base::system::files::Stat;
 use oxiblosc_base::system::folder::Folder;
 use std::ffi::CStr;
@@ -17,7 +18,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
 
 /// How often something is tried: names that may be taken, and removing a folder while another
@@ -57,7 +58,7 @@ struct Made {
 }
 
 fn folders() -> MutexGuard<'static, Vec<Made>> {
-    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&FOLDERS)
 }
 
 /// A temporary folder that only this user can look into. What is done in it goes by its descriptor

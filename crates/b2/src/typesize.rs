@@ -87,10 +87,10 @@ fn compressed(samples: &[Buffer], settings: &Settings) -> std::result::Result<us
 
 fn try_compressed(samples: &[Buffer], settings: &Settings) -> std::result::Result<usize, Error> {
     let contexts = SuperChunk::new(Place::Memory, settings)?;
-    let mut capacity = Buffer::new();
+    let mut buffer = Buffer::new();
     let sizes = samples
         .iter()
-        .map(|sample| contexts.compress_into(sample, false, &mut capacity));
+        .map(|sample| contexts.compress_into(sample, false, &mut buffer));
     sizes.sum()
 }
 

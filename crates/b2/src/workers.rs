@@ -1,18 +1,15 @@
 //! Several threads that work on parts of something, with results in the order of the parts.
 
 use crate::failure::{Failure, Result};
+use oxiblosc_base::memory::lock;
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// The most unfinished parts for each thread: more than one, so that the others go on while one
 /// thread is slow.
 const AHEAD: usize = 3;
 /// Roughly how many bytes of parts may be in memory at the same time.
 const MEMORY: u64 = 1 << 30;
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// How far the work is.
 struct Results<R> {

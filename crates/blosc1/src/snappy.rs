@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_come_back_and_are_never_longer_than_their_capacity() {
+    fn streams_come_back_and_are_never_longer_than_their_room() {
         for data in all_data() {
             let mut packed = vec![0; snap::raw::max_compress_len(data.len())];
             let size = Snappy.encode(3, 0, &data, &mut packed).unwrap();

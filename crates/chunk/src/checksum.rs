@@ -437,7 +437,7 @@ fn is_unflagged_without_blocks(chunk: &[u8]) -> bool {
 }
 
 /// How many bytes more the checksums need in nearly every chunk with `nbytes` bytes of data.
-pub fn capacity(nbytes: usize) -> usize {
+pub fn extra_len(nbytes: usize) -> usize {
     nbytes / 256 + 256
 }
 

@@ -111,12 +111,10 @@ impl<'a> BlockDecoder<'a> {
         if let Some((nstreams, dst)) = joined
             && streams.can_join(nstreams, out.len())
         {
-            streams.join(out, dst, |stream, capacity| {
-                self.stream(stream, capacity, codec)
-            })?;
+            streams.join(out, dst, |stream, dst| self.stream(stream, dst, codec))?;
             return Ok(true);
         }
-        streams.decode_all(out, |stream, capacity| self.stream(stream, capacity, codec))?;
+        streams.decode_all(out, |stream, dst| self.stream(stream, dst, codec))?;
         Ok(false)
     }
 
@@ -179,15 +177,15 @@ impl<'a> BlockDecoder<'a> {
         )
     }
 
-    /// Decodes one stream into `capacity`, which has the size of its data.
+    /// Decodes one stream into `dst`, which has the size of its data.
     #[inline(always)]
-    fn stream(&self, stream: Stream, capacity: PaddedDst, codec: &mut CodecState) -> Result<()> {
-        stream.decode(capacity, |data, capacity| match self.codec {
+    fn stream(&self, stream: Stream, dst: PaddedDst, codec: &mut CodecState) -> Result<()> {
+        stream.decode(dst, |data, dst| match self.codec {
             Some(known) => {
                 let dict = self.chunk.dict.as_deref();
-                codec.decoder.decompress_padded(known, dict, data, capacity)
+                codec.decoder.decompress_padded(known, dict, data, dst)
             }
-            None => self.decode_registered(data.exact(), capacity.exact()),
+            None => self.decode_registered(data.exact(), dst.exact()),
         })
     }
 }

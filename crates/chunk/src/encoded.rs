@@ -30,7 +30,7 @@ impl<'a> EncodedChunk<'a> {
     }
 
     /// The chunk that was just written to the front of `dest`, with this header.
-    pub fn in_prefix(dest: &'a [u8], header: ChunkHeader) -> Self {
+    pub fn written(dest: &'a [u8], header: ChunkHeader) -> Self {
         let bytes = &dest[..header.cbytes];
         debug_assert_eq!(ChunkHeader::parse(bytes), Ok(header));
         Self { bytes, header }

@@ -130,8 +130,7 @@ impl PlainBlocks<'_> {
         let mut streams = Streams::new(self.header, bytes, bsize).ok()?;
         let (bufs, state) = scratch.parts();
         let filtered = bufs.ping.ensure(bsize + PADDING).ok()?;
-        let decode =
-            |stream: Stream, capacity: PaddedDst| decode(self.codec, stream, capacity, state);
+        let decode = |stream: Stream, out: PaddedDst| decode(self.codec, stream, out, state);
         streams.decode_all(filtered, decode).ok()?;
         let filtered = &filtered[..bsize];
         let whole_items = [bsize, from, to].iter().all(|at| at % nstreams == 0);
@@ -176,7 +175,7 @@ impl PlainBlocks<'_> {
         let (codec, nstreams, nbytes) = (self.codec, self.nstreams, dest.len());
         let mut streams = Streams::new(header, bytes, nbytes).ok()?;
         let (bufs, state) = scratch.parts();
-        let decode = |stream: Stream, capacity: PaddedDst| decode(codec, stream, capacity, state);
+        let decode = |stream: Stream, out: PaddedDst| decode(codec, stream, out, state);
         if nstreams == 1 {
             return streams.decode_all(dest, decode).ok();
         }
@@ -190,10 +189,10 @@ impl PlainBlocks<'_> {
     }
 }
 
-/// Decodes one stream into `capacity`, which has the size of its data.
+/// Decodes one stream into `out`, which has the size of its data.
 #[inline(always)]
-fn decode(codec: Codec, stream: Stream, capacity: PaddedDst, state: &mut CodecState) -> Result<()> {
-    stream.decode(capacity, |data, capacity| {
-        state.decoder.decompress_padded(codec, None, data, capacity)
+fn decode(codec: Codec, stream: Stream, out: PaddedDst, state: &mut CodecState) -> Result<()> {
+    stream.decode(out, |data, out| {
+        state.decoder.decompress_padded(codec, None, data, out)
     })
 }

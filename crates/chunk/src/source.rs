@@ -2,9 +2,10 @@
 
 use super::header::i32_at;
 use oxiblosc_base::Result;
+use oxiblosc_base::memory::lock;
 use oxiblosc_base::memory::sort::sort;
 use oxiblosc_base::memory::{AlignedBuffer, TryVec};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 /// Reads bytes of a chunk that is not in memory, for example from a file. Several workers may read
 /// at the same time.
@@ -82,7 +83,7 @@ impl<'a> LazyBlocks<'a> {
     /// The whole chunk. It is read once and kept, since very many blocks may need it.
     #[cold]
     pub fn whole(&self) -> Result<&[u8]> {
-        let _alone = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = lock(&self.reading);
         if let Some(whole) = self.whole.get() {
             return Ok(whole);
         }
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_that_is_not_there_costs_no_memory() {
+    fn a_front_that_is_not_there_costs_no_memory() {
         let bytes = (0..=255).collect::<Vec<u8>>().repeat(11_719);
         assert!(read_prefix(&ChunkFile(&bytes), bytes.len()) == Ok(bytes.clone().into()));
         assert_eq!(read_prefix(&ChunkFile(&bytes), 0), Ok(TryVec::new()));

@@ -68,11 +68,11 @@ impl<'a> Streams<'a> {
 
     /// Unshuffles the streams, byte streams of the items, into `dst`, which has the size of the
     /// block. Stored streams are read where they lie in the chunk; others are decoded by `decode`
-    /// into `capacity`, which has at least the same size. [`Self::can_join`] must be true.
+    /// into `dst_part`, which has at least the same size. [`Self::can_join`] must be true.
     #[inline(always)]
     pub fn join<'r>(
         &mut self,
-        mut capacity: &'r mut [u8],
+        mut dst_part: &'r mut [u8],
         dst: &mut [u8],
         mut decode: impl FnMut(Stream, PaddedDst) -> Result<()>,
     ) -> Result<()>
@@ -90,13 +90,13 @@ impl<'a> Streams<'a> {
                 stream => {
                     decode(
                         stream,
-                        PaddedDst::new(&mut *capacity, self.neblock).ok_or(Error::FAILURE)?,
+                        PaddedDst::new(&mut *dst_part, self.neblock).ok_or(Error::FAILURE)?,
                     )?;
                     None
                 }
             };
-            let (out, rest) = capacity.split_at_mut(self.neblock);
-            capacity = rest;
+            let (out, rest) = dst_part.split_at_mut(self.neblock);
+            dst_part = rest;
             *source = stored.unwrap_or(out);
         }
         shuffle::join(&sources[..nstreams], dst);
@@ -112,8 +112,8 @@ impl<'a> Streams<'a> {
         mut decode: impl FnMut(Stream, PaddedDst) -> Result<()>,
     ) -> Result<()> {
         for _ in 0..self.count {
-            let capacity = PaddedDst::new(&mut *out, self.neblock).ok_or(Error::FAILURE)?;
-            decode(self.next()?, capacity)?;
+            let dst_part = PaddedDst::new(&mut *out, self.neblock).ok_or(Error::FAILURE)?;
+            decode(self.next()?, dst_part)?;
             out = &mut out[self.neblock..];
         }
         Ok(())
@@ -176,19 +176,19 @@ impl<'a> Streams<'a> {
 }
 
 impl Stream<'_> {
-    /// Writes the data of the stream into `capacity`, which has their size. `decompress` does so
+    /// Writes the data of the stream into `dst_part`, which has their size. `decompress` does so
     /// for a compressed one, and gives the number of bytes.
     #[inline(always)]
     pub fn decode(
         self,
-        capacity: PaddedDst,
+        dst_part: PaddedDst,
         decompress: impl FnOnce(PaddedSrc, PaddedDst) -> Result<usize>,
     ) -> Result<()> {
-        let expected = capacity.size();
+        let expected = dst_part.size();
         match self {
-            Self::Run(value) => capacity.exact().fill(value),
-            Self::Stored(data) => oxiblosc_filters::copy(data, capacity.exact()),
-            Self::Compressed(data) if decompress(data, capacity)? == expected => {}
+            Self::Run(value) => dst_part.exact().fill(value),
+            Self::Stored(data) => oxiblosc_filters::copy(data, dst_part.exact()),
+            Self::Compressed(data) if decompress(data, dst_part)? == expected => {}
             Self::Compressed(_) => return Err(Error::DATA),
         }
         Ok(())

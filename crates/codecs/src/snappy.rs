@@ -247,11 +247,11 @@ fn put_literals(
     let len = to - from;
     if len <= 16
         && let Some(sixteen) = array_at::<16>(src, from)
-        && let Some(capacity) = array_at_mut::<17>(dst, out)
+        && let Some(buffer) = array_at_mut::<17>(dst, out)
     {
         // If there are no literals, the next element overwrites the tag.
-        capacity[0] = (len.wrapping_sub(1) << 2) as u8;
-        capacity[1..].copy_from_slice(sixteen);
+        buffer[0] = (len.wrapping_sub(1) << 2) as u8;
+        buffer[1..].copy_from_slice(sixteen);
         return Some(out + len + usize::from(len > 0));
     }
     put_long_literals(dst, out, &src[from..to])
@@ -270,10 +270,10 @@ fn put_long_literals(dst: &mut [u8], out: usize, literals: &[u8]) -> Option<usiz
         let extra = (usize::BITS - less_one.leading_zeros()).div_ceil(8) as usize;
         (MAX_TAG_LITERALS - 1 + extra, extra)
     };
-    let capacity = dst.get_mut(out..)?.get_mut(..1 + extra + literals.len())?;
-    capacity[0] = (head << 2) as u8;
-    capacity[1..1 + extra].copy_from_slice(&less_one.to_le_bytes()[..extra]);
-    capacity[1 + extra..].copy_from_slice(literals);
+    let buffer = dst.get_mut(out..)?.get_mut(..1 + extra + literals.len())?;
+    buffer[0] = (head << 2) as u8;
+    buffer[1..1 + extra].copy_from_slice(&less_one.to_le_bytes()[..extra]);
+    buffer[1 + extra..].copy_from_slice(literals);
     Some(out + 1 + extra + literals.len())
 }
 
@@ -301,11 +301,11 @@ fn put_copy(dst: &mut [u8], out: usize, distance: usize, len: usize) -> Option<u
     let word = (select_unpredictable(is_short, short, long) as u32).to_le_bytes();
     let end = out + 3 - usize::from(is_short);
     match array_at_mut(dst, out) {
-        Some(capacity) => *capacity = word,
+        Some(buffer) => *buffer = word,
         None => {
             cold_path();
-            let capacity = dst.get_mut(out..end)?;
-            capacity.copy_from_slice(&word[..capacity.len()]);
+            let buffer = dst.get_mut(out..end)?;
+            buffer.copy_from_slice(&word[..buffer.len()]);
         }
     }
     Some(end)

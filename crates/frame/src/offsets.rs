@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn a_great_many_equal_chunks_take_no_capacity() {
+    fn a_great_many_equal_chunks_take_no_room() {
         let offset = ChunkPlace::Special(Special::Nan).to_offset();
         let offsets = Offsets::Repeated {
             offset,

@@ -2,12 +2,13 @@
 
 use crate::{Backend, Mode, Storage};
 use oxiblosc_base::memory::env::trace;
+use oxiblosc_base::memory::lock;
 use oxiblosc_base::memory::{CStrBuf, Shared, shared_dyn};
 use oxiblosc_base::system::exceptions;
 use oxiblosc_base::{Error, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// The functions of a back end. The C headers describe what each must do. A C++ exception that
 /// leaves them counts as a failure: they are called by [`catching_exceptions`].
@@ -128,7 +129,7 @@ unsafe impl<G> Sync for RegisteredFile<G> {}
 impl<G> RegisteredFile<G> {
     /// Runs `work` with the stream, which no other thread can use meanwhile.
     fn alone<T>(&self, work: impl FnOnce(&mut OpenStream) -> T) -> T {
-        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = lock(&self.stream);
         let _call: G = (self.backend.around)();
         work(&mut stream)
     }

@@ -110,10 +110,10 @@ impl Storage for PlainFile {
     }
 
     fn append_to(&self, buf: &mut Buffer, pos: u64, len: usize) -> Result<()> {
-        let capacity = buf.spare_capacity_mut(len)?;
+        let buffer = buf.spare_capacity_mut(len)?;
         let mut done = 0;
         while done < len {
-            let left = &mut capacity[done..];
+            let left = &mut buffer[done..];
             let at = pos.saturating_add(done as u64);
             match files::read_new_at(&self.file, left, at) {
                 Ok(0) => return Err(Error::FILE_READ),

@@ -49,17 +49,17 @@ pub fn is_regular(name: &CStr) -> bool {
 /// itself if it is no link. `Error::FILE_OPEN` if links form a loop.
 pub fn followed(name: &CStr) -> Result<CStrBuf> {
     let mut at = CStrBuf::copy_of(name)?;
-    let mut capacity = TryVec::filled(0, files::MAX_PATH)?;
+    let mut buffer = TryVec::filled(0, files::MAX_PATH)?;
     for _ in 0..=MAX_LINKS {
-        let Ok(len) = files::read_link(&at, &mut capacity) else {
+        let Ok(len) = files::read_link(&at, &mut buffer) else {
             return Ok(at);
         };
         // A relative link starts from the directory that it is in.
-        let from = match capacity[..len].first() {
+        let from = match buffer[..len].first() {
             Some(byte) if is_separator(*byte) => &[],
             _ => up_to_name(&at),
         };
-        at = CStrBuf::concat(&[from, &capacity[..len]])?;
+        at = CStrBuf::concat(&[from, &buffer[..len]])?;
     }
     Err(Error::FILE_OPEN)
 }

@@ -8,7 +8,7 @@
 pub use oxiblosc_codecs::codec_id::{NDLZ, ZFP_ACCURACY, ZFP_PRECISION, ZFP_RATE};
 pub use oxiblosc_codecs::{
     Codec, OwnCodec, Parameter, REGISTERED_CODECS, RegisteredCodec, has_codec, own_codec,
-    registered_codec,
+    registered_codec, registered_name,
 };
 
 /// BloscLZ: fast, made for shuffled data.

@@ -118,7 +118,7 @@ pub trait EncodeContext: Sync {
 
     /// Compresses data into the front of `dest`. Gives the header of the chunk, or none if it does
     /// not fit. With `checksums`, the chunk gets checksums if `dest` has
-    /// [room](oxiblosc_chunk::checksum::room) for them.
+    /// [room](oxiblosc_chunk::checksum::extra_len) for them.
     ///
     /// # Errors
     /// Those of invalid parameters, and of functions that the program registered.
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn special_chunks_are_whole_items_in_enough_capacity() {
+    fn special_chunks_are_whole_items_in_enough_room() {
         assert_eq!(check_special(4, 400, 4, 36), Ok(()));
         assert_eq!(check_special(4, 400, 4, 35), Err(Error::DATA));
         assert_eq!(check_special(4, 402, 0, 36), Err(Error::DATA));

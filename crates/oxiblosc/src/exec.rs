@@ -3,6 +3,8 @@
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::hooks::Executor;
 use oxiblosc_io::operation;
+/// The worker threads.
+pub use oxiblosc_pool as pool;
 use oxiblosc_pool::callback;
 use std::sync::atomic::{AtomicBool, Ordering};
 

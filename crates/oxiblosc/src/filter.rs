@@ -2,4 +2,4 @@
 //! filters ([`FILTERS`]).
 
 pub use oxiblosc_filters::filter_id::*;
-pub use oxiblosc_filters::{FILTERS, Filter, FilterKind, filter as find};
+pub use oxiblosc_filters::{FILTERS, Filter, FilterKind, Transposition, filter as find};

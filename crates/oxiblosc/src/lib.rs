@@ -77,6 +77,8 @@ pub use ndim::shape::Shape;
 pub use oxiblosc_base::memory::{Buffer, TryVec};
 pub use oxiblosc_base::{Doing, Error, ErrorKind, Result};
 pub use oxiblosc_chunk::header::Special;
+/// Codecs, filters and tuners in libraries of their own.
+pub use oxiblosc_plugin as plugin;
 pub use params::{CParams, DParams, Split};
 pub use schunk::chunks::Position;
 pub use schunk::open::{Place, Protection, StorageParams};

@@ -72,9 +72,9 @@ fn in_path(program: &str) -> Result<Option<CStrBuf>> {
 
 /// The path that Python prints in the first line, if it ends before `until`.
 fn run(python: &CStr, line: &CStr, until: Instant) -> Result<Option<CStrBuf>> {
-    let mut capacity = [0; MAX_PATH];
-    let len = process::output(python, &[c"-I", c"-c", line], &mut capacity, until);
-    let written = len.and_then(|len| capacity.get(..len)).unwrap_or_default();
+    let mut buffer = [0; MAX_PATH];
+    let len = process::output(python, &[c"-I", c"-c", line], &mut buffer, until);
+    let written = len.and_then(|len| buffer.get(..len)).unwrap_or_default();
     let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
     match written.split(ends).next() {
         Some(path) if !path.is_empty() && path.len() < MAX_PATH && !path.contains(&0) => {

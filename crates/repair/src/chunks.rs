@@ -41,7 +41,7 @@ impl<'a> ChunkFinder<'a> {
         self.image.faults
     }
 
-    /// Sets where the chunks are, for [`Self::room`]. The last one ends before `limit`.
+    /// Sets where the chunks are, for [`Self::capacity`]. The last one ends before `limit`.
     pub fn set_bounds(&mut self, locations: &RunList<ChunkLocation>, limit: u64) {
         self.bounds = locations.places().chain([limit]).collect();
         self.bounds.sort_unstable();

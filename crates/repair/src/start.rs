@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lost_chunk_at_the_prefix_is_missed() {
+    fn a_lost_chunk_at_the_front_is_missed() {
         // Chunks of one size, the first of which is gone.
         let places: Vec<u64> = (0..10).map(|n| n * 1000).collect();
         let chunks: Vec<Span> = (1..10).map(|n| (120 + n * 1000, 1120 + n * 1000)).collect();

@@ -5,8 +5,8 @@ use crate::capi::schunk::meta::{content_of, name_of};
 use crate::capi::schunk::storage::Storage;
 use oxiblosc::b2nd::geometry::{self, lengths};
 use oxiblosc::b2nd::{Dims, MAX_DIM};
+use oxiblosc::format::frame::meta::MetalayerRef;
 use oxiblosc_base::memory::{CStrBuf, Collect, Text, TryVec, boxed};
-use oxiblosc_frame::meta::MetalayerRef;
 
 /// The struct behind the pointer that C holds. The headers do not show it, but programs that know
 /// the reference's look inside, so it is laid out as that one is.

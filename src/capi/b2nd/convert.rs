@@ -8,8 +8,8 @@ use crate::capi::schunk::convert::{copy_apart, from_buffer, to_buffer, with_file
 use crate::capi::schunk::create as schunk;
 use crate::capi::schunk::handle;
 use oxiblosc::b2nd::geometry::check_capacity;
+use oxiblosc::format::chunk::header::Special;
 use oxiblosc::schunk::save::Savable;
-use oxiblosc_chunk::header::Special;
 
 /// Makes an array of a super-chunk that was just opened. Frees the super-chunk if it is no array.
 ///

@@ -11,9 +11,9 @@ use oxiblosc::b2nd::ArrayRef;
 use oxiblosc::b2nd::array::{metalayer, read_metalayer};
 use oxiblosc::b2nd::create::check;
 use oxiblosc::b2nd::geometry::Geometry;
+use oxiblosc::format::chunk::header::Special;
+use oxiblosc::format::frame::meta::MetalayerRef;
 use oxiblosc_base::memory::boxed;
-use oxiblosc_chunk::header::Special;
-use oxiblosc_frame::meta::MetalayerRef;
 
 /// Writes the result of making an array: the array, or null.
 ///

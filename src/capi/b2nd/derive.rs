@@ -8,7 +8,7 @@ use crate::capi::schunk::meta::copying;
 use crate::capi::schunk::parts::dparams_of;
 use oxiblosc::b2nd::array::CopyPlan;
 use oxiblosc::b2nd::shape::box_shape;
-use oxiblosc_chunk::header::Special;
+use oxiblosc::format::chunk::header::Special;
 
 /// Makes a new array of the items from `start` to before `stop` of `src`. Dimensions and shape of
 /// `ctx` become those of the slice. Returns 0, or a negative error code; `*array` is then NULL.

@@ -3,11 +3,11 @@
 use crate::capi::chunk::read_chunk;
 use crate::capi::prelude::*;
 use crate::capi::unwritten::unwritten;
+use oxiblosc::format::chunk::ChunkInput;
+use oxiblosc::format::chunk::header::ChunkHeader;
 use oxiblosc::schunk::WholeChunk;
 use oxiblosc::schunk::chunks::Position;
 use oxiblosc_base::memory::Buffer;
-use oxiblosc_chunk::encode::ChunkInput;
-use oxiblosc_chunk::header::ChunkHeader;
 
 /// Puts a chunk into the super-chunk.
 ///

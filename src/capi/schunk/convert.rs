@@ -9,14 +9,14 @@ use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc::encoding::EncodeContext;
 use oxiblosc::environment::{checksums, durable};
+use oxiblosc::format::frame::header::MIN_LEN;
+use oxiblosc::format::frame::memory::Memory;
 use oxiblosc::schunk::host::Coders;
 use oxiblosc::schunk::open::NewSuperChunk;
 use oxiblosc::schunk::save::{Savable, SaveTarget};
 use oxiblosc::schunk::{ChunkStore, Parameters};
+use oxiblosc::storage::paths::local;
 use oxiblosc_base::memory::{CowBuffer, boxed};
-use oxiblosc_frame::header::MIN_LEN;
-use oxiblosc_frame::memory::Memory;
-use oxiblosc_io::paths::local;
 
 /// Makes a super-chunk of a contiguous frame of `len` bytes at `cframe`. With `copy`, chunks are
 /// copied and kept each on its own, and the buffer is used no more; a frame that tells of very many

@@ -7,11 +7,11 @@ use super::storage::Storage;
 use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc::environment::{checksums, durable};
+use oxiblosc::format::frame::disk::{Loaded, Options};
 use oxiblosc::schunk::ChunkStore;
 use oxiblosc::schunk::open::NewSuperChunk;
+use oxiblosc::storage::paths::local;
 use oxiblosc_base::memory::{CStrBuf, env};
-use oxiblosc_frame::disk::{Loaded, Options};
-use oxiblosc_io::paths::local;
 
 /// How frames of a back end are treated.
 ///

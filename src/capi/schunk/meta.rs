@@ -2,8 +2,8 @@
 
 use crate::capi::context;
 use crate::capi::prelude::*;
+use oxiblosc::format::frame::meta::NAME_MAXLEN;
 use oxiblosc::schunk::copy::VlmetalayerCoder;
-use oxiblosc_frame::meta::NAME_MAXLEN;
 
 /// The super-chunk and the name of a metalayer that C passes. Here null is an invalid parameter.
 ///

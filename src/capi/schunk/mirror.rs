@@ -6,12 +6,12 @@ use crate::capi::mmap;
 use crate::capi::prelude::*;
 use oxiblosc::decoding::DecodeContext;
 use oxiblosc::encoding::EncodeContext;
+use oxiblosc::format::frame::meta::{Metalayer, NAME_MAXLEN};
 use oxiblosc::schunk::host::{Changed, Host, ProgramSettings, WindowCounts};
 use oxiblosc::schunk::windows::{ChunkWindows, LayerWindows};
 use oxiblosc::schunk::{Parameters, State};
 use oxiblosc_base::memory::lock;
 use oxiblosc_base::memory::{Buffer, boxed};
-use oxiblosc_frame::meta::{Metalayer, NAME_MAXLEN};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 

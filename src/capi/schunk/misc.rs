@@ -4,8 +4,8 @@ use super::parts::{cparams_of, dparams_of};
 use crate::capi::context::compression;
 use crate::capi::prelude::*;
 use oxiblosc::encoding::special_chunk;
+use oxiblosc::format::chunk::header::Special;
 use oxiblosc_base::memory::{Collect, MallocOwned, TryVec, on_c_heap};
-use oxiblosc_chunk::header::Special;
 
 /// Gives parameters of a super-chunk in a struct that the program frees.
 ///

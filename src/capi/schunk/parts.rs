@@ -5,9 +5,9 @@ use super::mirror::{parameters, recorded};
 use super::storage::Storage;
 use crate::capi::context;
 use crate::capi::prelude::*;
+use oxiblosc::format::frame::header::{FrameKind, Header};
 use oxiblosc::process;
 use oxiblosc::schunk::Parameters;
-use oxiblosc_frame::header::{FrameKind, Header};
 
 /// Writes the parameters into the fields of these names.
 macro_rules! show {

@@ -1,8 +1,8 @@
 //! How a super-chunk is stored: the library's copy of what the program says.
 
 use crate::capi::prelude::*;
+use oxiblosc::storage::paths::local;
 use oxiblosc_base::memory::{CStrBuf, on_c_heap};
-use oxiblosc_io::paths::local;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 

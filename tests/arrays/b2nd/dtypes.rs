@@ -94,7 +94,7 @@ fn a_copy_s_own_dtype_is_written_when_its_shape_changes() {
 
 /// The reference then leaves the old shape in the metalayer, which fits the chunks no more.
 #[test]
-fn a_dtype_that_the_metalayer_has_no_capacity_for_does_not_keep_the_shape_from_being_written() {
+fn a_dtype_that_the_metalayer_has_no_room_for_does_not_keep_the_shape_from_being_written() {
     let shapes = [9, 10, 10, 6, 14];
     for (change, shape) in CHANGES.into_iter().zip(shapes) {
         let (_, again, dtype) = changed(our_arrays(), (c"(2,)<u2", 0), change, None);

@@ -83,18 +83,18 @@ pub fn read(s: &Schunk) -> bool {
     look(s, &mut vec![0; ROOM])
 }
 
-/// As [`read`]; `capacity` is of [`ROOM`] bytes.
-pub fn look(s: &Schunk, capacity: &mut [u8]) -> bool {
+/// As [`read`]; `buffer` is of [`ROOM`] bytes.
+pub fn look(s: &Schunk, buffer: &mut [u8]) -> bool {
     let n = s.get().nchunks;
     let mut fine = true;
     for at in (0..n.min(CHUNKS)).chain([n - 1, n, -1]) {
         let inside = (0..n).contains(&at);
-        let rc = s.decompress_chunk(at, capacity);
+        let rc = s.decompress_chunk(at, buffer);
         fine &= rc >= 0 || !inside;
         s.get_chunk(at);
         let lazy = s.get_lazychunk(at);
         if lazy.rc >= 32 {
-            s.decompress_given(&lazy.bytes, capacity);
+            s.decompress_given(&lazy.bytes, buffer);
         }
         s.get_vlblock(at, 0);
         s.get_vlblock(at, 2);
@@ -110,12 +110,12 @@ pub fn look(s: &Schunk, capacity: &mut [u8]) -> bool {
         (items, items.saturating_add(1)),
     ] {
         if fits(stop.saturating_sub(start)) {
-            s.get_slice(start, stop, capacity);
+            s.get_slice(start, stop, buffer);
         }
     }
     if fits(8) {
-        s.get_sparse(&[0, 5, 1, items - 1, items / 2, 0], capacity);
-        s.get_sparse(&[items], capacity);
+        s.get_sparse(&[0, 5, 1, items - 1, items / 2, 0], buffer);
+        s.get_sparse(&[items], buffer);
     }
     s.slice_nchunks(0, items.clamp(0, 1000));
     s.metalayers();

@@ -251,17 +251,17 @@ struct Found {
 impl Found {
     fn of(s: &Schunk) -> Self {
         let fields = s.fields();
-        let mut capacity = vec![0; ROOM];
+        let mut dst = vec![0; ROOM];
         let (mut chunks, mut digests, mut joined) = (Vec::new(), Vec::new(), Vec::new());
         for nchunk in 0..fields.nchunks.min(400) {
-            let rc = s.decompress_chunk(nchunk, &mut capacity);
-            let data = &capacity[..rc.max(0) as usize];
+            let rc = s.decompress_chunk(nchunk, &mut dst);
+            let data = &dst[..rc.max(0) as usize];
             joined.extend_from_slice(data);
             digests.push(digest(data) as u16);
             chunks.push(rc);
             // A chunk of uninitialised items leaves the buffer as it was.
             let used = if rc < 0 { ROOM } else { rc as usize };
-            capacity[..used].fill(0);
+            dst[..used].fill(0);
         }
         let typesize = i64::from(fields.typesize.max(1));
         let len = (fields.nbytes / typesize)
@@ -269,9 +269,9 @@ impl Found {
             .unwrap_or(0);
         let mut whole = None;
         if (0..=ROOM as i64).contains(&len) {
-            capacity.fill(0);
-            if s.get_slice(0, len / typesize, &mut capacity) >= 0 {
-                whole = Some(digest(&capacity[..len as usize]));
+            dst.fill(0);
+            if s.get_slice(0, len / typesize, &mut dst) >= 0 {
+                whole = Some(digest(&dst[..len as usize]));
             }
         }
         let joined = digest(&joined[..joined.len().min(len.max(0) as usize)]);
@@ -434,16 +434,16 @@ fn array_found(array: &Array) -> Found {
         ..Found::default()
     };
     if (1..=ROOM as i64).contains(&found.nbytes) {
-        let mut capacity = vec![0; found.nbytes as usize];
-        let rc = array.get(&vec![0; shape.len()], &shape, &shape, &mut capacity);
+        let mut dst = vec![0; found.nbytes as usize];
+        let rc = array.get(&vec![0; shape.len()], &shape, &shape, &mut dst);
         // An error stands for a chunk that cannot be read.
         found.chunks = vec![i64::from(rc.min(0))];
         found.digests = vec![0];
         if rc >= 0 {
-            found.whole = Some(digest(&capacity));
-            found.joined = digest(&capacity);
+            found.whole = Some(digest(&dst));
+            found.joined = digest(&dst);
             found.chunks = vec![found.nbytes];
-            found.digests = vec![digest(&capacity) as u16];
+            found.digests = vec![digest(&dst) as u16];
         }
     }
     found

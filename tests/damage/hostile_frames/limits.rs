@@ -43,7 +43,7 @@ fn seconds() -> f64 {
 }
 
 /// Opens the frame and looks at it; whether it opened.
-fn open(lib: &'static SchunkLib, seed: &Seed, way: Way, path: &Path, capacity: &mut [u8]) -> bool {
+fn open(lib: &'static SchunkLib, seed: &Seed, way: Way, path: &Path, buffer: &mut [u8]) -> bool {
     let schunk = match (seed, way) {
         (Seed::Contiguous(frame), Way::Copied) => lib.open_buffer(frame, true),
         // SAFETY: the frame outlives the super-chunk.
@@ -53,15 +53,15 @@ fn open(lib: &'static SchunkLib, seed: &Seed, way: Way, path: &Path, capacity: &
                 return false;
             };
             let (start, stop) = (vec![0; array.shape().len()], vec![1; array.shape().len()]);
-            array.get(&start, &stop, &stop, &mut capacity[..array.typesize()]);
+            array.get(&start, &stop, &stop, &mut buffer[..array.typesize()]);
             let last: Vec<i64> = array.shape().iter().map(|len| len - 1).collect();
-            array.get_sparse(&last, &mut capacity[..array.typesize()]);
+            array.get_sparse(&last, &mut buffer[..array.typesize()]);
             return true;
         }
         _ => lib.open_path(path),
     };
     schunk.is_some_and(|schunk| {
-        look(&schunk, capacity);
+        look(&schunk, buffer);
         true
     })
 }
@@ -77,11 +77,11 @@ fn measured(
     let size = built.seed.size();
     let most = FREE + TIMES * size + built.asked;
     let time = SECONDS + (size + built.asked) as f64 / BYTES_A_SECOND;
-    let mut capacity = vec![1; ROOM];
+    let mut buffer = vec![1; ROOM];
     // What is loaded or made at first use is not the frame's.
     let small = built::small();
     for way in [Way::Copied, Way::Lent] {
-        open(lib, &small, way, path, &mut capacity);
+        open(lib, &small, way, path, &mut buffer);
     }
     forget_peaks();
     let (addresses, resident, begun) = (status("VmSize"), status("VmRSS"), seconds());
@@ -93,7 +93,7 @@ fn measured(
         // SAFETY: this child's own limit.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
     }
-    let opened = open(lib, &built.seed, way, path, &mut capacity);
+    let opened = open(lib, &built.seed, way, path, &mut buffer);
     let took = seconds() - begun;
     let grown = [("VmPeak", addresses), ("VmHWM", resident)];
     for (what, before) in grown {

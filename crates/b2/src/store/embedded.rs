@@ -10,9 +10,10 @@ use oxiblosc::format::chunk::header::ChunkHeader;
 use oxiblosc::storage::Storage;
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::Shared;
+use oxiblosc_base::memory::lock;
 use oxiblosc_repair::{Contexts, Files};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The variable-length metalayer with keys and places.
 const MAP: &[u8] = b"estore_metadata";
@@ -109,7 +110,7 @@ fn place(value: &Json, nbytes: u64) -> MemberLocation {
 
 impl ByteSource for Arc<Embedded> {
     fn read(&self, pos: u64, into: &mut [u8]) -> Result<(), Error> {
-        let mut reader = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reader = lock(&self.0);
         let Reader {
             frame,
             contexts,

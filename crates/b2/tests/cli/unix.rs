@@ -390,7 +390,7 @@ fn a_signal_leaves_nothing_behind() {
 /// A process that may open few files, or write few bytes, leaves nothing behind, says what it could
 /// not write, and keeps what it would have replaced.
 #[test]
-fn few_files_and_no_capacity_leave_nothing_behind() {
+fn few_files_and_no_room_leave_nothing_behind() {
     let folder = Folder::new("few-files");
     let file = folder.write("data", &series(300_000));
     let [frame, sparse, to] = ["frame", "sparse", "to"].map(|name| folder.path(name));

@@ -47,17 +47,17 @@ mod linux {
 
     /// Fills in the names of all attributes, each with a 0 behind it. Gives how many bytes they
     /// are; without any room, how many there are to be.
-    pub fn names(file: &File, capacity: &mut [u8]) -> io::Result<Option<usize>> {
-        let at = capacity.as_mut_ptr().cast();
+    pub fn names(file: &File, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let at = buffer.as_mut_ptr().cast();
         // SAFETY: an open descriptor, and as much room as is said.
-        reported(unsafe { libc::flistxattr(file.as_raw_fd(), at, capacity.len()) })
+        reported(unsafe { libc::flistxattr(file.as_raw_fd(), at, buffer.len()) })
     }
 
     /// As [`names`], for the value of an attribute. None where it has no such attribute.
-    pub fn value(file: &File, name: &CStr, capacity: &mut [u8]) -> io::Result<Option<usize>> {
-        let at = capacity.as_mut_ptr().cast();
+    pub fn value(file: &File, name: &CStr, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let at = buffer.as_mut_ptr().cast();
         // SAFETY: an open descriptor, a C string, and as much room as is said.
-        reported(unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), at, capacity.len()) })
+        reported(unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), at, buffer.len()) })
     }
 
     /// Whether room was too small, as the attribute has grown.

@@ -223,9 +223,9 @@ fn what_cannot_be_done_is_refused_with_the_same_code() {
         return;
     };
     let data = Kind::WalkInt32.bytes(600_000, 1);
-    for (about, settings, nbytes, capacity) in impossible() {
+    for (about, settings, nbytes, buffer) in impossible() {
         let [(code, chunk), (expected, theirs)] =
-            [ours, reference].map(|lib| lib.compress(&settings, &data[..nbytes], capacity));
+            [ours, reference].map(|lib| lib.compress(&settings, &data[..nbytes], buffer));
         assert_eq!(code, expected, "{about}");
         assert!(chunk == theirs, "{about}");
     }
@@ -234,7 +234,7 @@ fn what_cannot_be_done_is_refused_with_the_same_code() {
 /// The results of reading a chunk, with every wrong destination and range of items.
 fn read(lib: &Lib, chunk: &[u8], nbytes: usize, damaged: bool) -> Vec<(c_int, Vec<u8>)> {
     let mut said = Vec::new();
-    for (capacity, nthreads) in [
+    for (buffer, nthreads) in [
         (nbytes, 1),
         (nbytes + 100, 1),
         (nbytes.saturating_sub(1), 1),
@@ -244,7 +244,7 @@ fn read(lib: &Lib, chunk: &[u8], nbytes: usize, damaged: bool) -> Vec<(c_int, Ve
         (nbytes, 0),
         (nbytes, 257),
     ] {
-        let (code, data) = lib.decompress(chunk, capacity, nthreads);
+        let (code, data) = lib.decompress(chunk, buffer, nthreads);
         said.push((code, if code > 0 { data } else { Vec::new() }));
     }
     if damaged {
@@ -384,8 +384,8 @@ fn headers_are_described_alike() {
 fn pointers_that_are_null_are_refused() {
     let (ours, _alone) = (super::common::ours(), super::common::alone());
     let f = &ours.f;
-    let mut capacity = [0u8; 100];
-    let to = capacity.as_mut_ptr().cast();
+    let mut buffer = [0u8; 100];
+    let to = buffer.as_mut_ptr().cast();
     // SAFETY: null is what the functions have to refuse.
     unsafe {
         assert_eq!((f.blosc_compress)(5, 1, 4, 50, null(), to, 100), -1);

@@ -15,7 +15,7 @@ use super::super::workers::Workers;
 use super::lazy::Store;
 use super::{LZ4_SHUFFLED, compressed, data, decompressed, variants};
 use crate::add_checksums::add;
-use crate::checksum::{CHECKSUMS, TableLayout, capacity};
+use crate::checksum::{CHECKSUMS, TableLayout, extra_len};
 use oxiblosc_base::{Error, Result};
 
 fn noise(len: usize) -> Vec<u8> {
@@ -427,7 +427,7 @@ fn chunks_that_are_made_with_them_are_those_that_get_them_later() {
                     checksums: true,
                     ..params
                 };
-                let created = compressed(&params, source, len + 32 + capacity(len), &Serial);
+                let created = compressed(&params, source, len + 32 + extra_len(len), &Serial);
                 match add(&chunk).unwrap() {
                     Some(added) => assert!(created == *added, "{params:?}"),
                     None => assert!(created == chunk && !params.extended),

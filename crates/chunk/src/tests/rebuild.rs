@@ -37,7 +37,7 @@ fn rebuilt(chunk: &[u8], header: &ChunkHeader, damage: &Range<usize>) -> Option<
 }
 
 #[test]
-fn a_prefix_is_made_anew_where_its_checksum_is_left() {
+fn a_front_is_made_anew_where_its_checksum_is_left() {
     for use_dict in [false, true] {
         let chunk = chunk(use_dict);
         let header = ChunkHeader::parse(&chunk).expect("a header");

@@ -381,19 +381,19 @@ fn put_sequence(
         && coded < 7 + 255
         && distance < FAR
         && let Some(bytes) = array_at::<MAX_LITERALS>(src, from)
-        && let Some(capacity) = array_at_mut::<{ SHORT_SEQUENCE + 2 }>(dst, out)
+        && let Some(buffer) = array_at_mut::<{ SHORT_SEQUENCE + 2 }>(dst, out)
     {
         // Copies of fixed size are faster. The bytes that they write in excess are overwritten
         // later. Without literals the match overwrites the control byte.
-        capacity[0] = (literals as u8).wrapping_sub(1);
-        capacity[1..=MAX_LITERALS].copy_from_slice(bytes);
+        buffer[0] = (literals as u8).wrapping_sub(1);
+        buffer[1..=MAX_LITERALS].copy_from_slice(bytes);
         let start = literals + usize::from(literals > 0);
         let is_long = coded >= 7;
         let head = coded.min(7) << 5 | distance >> 8;
         let low = distance & 255;
         let long = (coded.wrapping_sub(7) & 255) << 8 | low << 16;
         let word = (head | select_unpredictable(is_long, long, low << 8)) as u32;
-        capacity[start..start + 4].copy_from_slice(&word.to_le_bytes());
+        buffer[start..start + 4].copy_from_slice(&word.to_le_bytes());
         return Some(out + start + 2 + usize::from(is_long));
     }
     out = put_literals(src, from, to, dst, out)?;

@@ -50,12 +50,12 @@ impl<'a> BitWriter<'a> {
     pub(super) fn flush(&mut self) -> Option<()> {
         let bytes = self.bit_count / 8;
         match array_at_mut(self.dst, self.at) {
-            Some(capacity) => *capacity = self.bit_buffer.to_le_bytes(),
+            Some(place) => *place = self.bit_buffer.to_le_bytes(),
             None => {
                 cold_path();
                 let buffer = self.bit_buffer.to_le_bytes();
-                let capacity = self.dst.get_mut(self.at..self.at + bytes as usize)?;
-                capacity.copy_from_slice(&buffer[..capacity.len()]);
+                let place = self.dst.get_mut(self.at..self.at + bytes as usize)?;
+                place.copy_from_slice(&buffer[..place.len()]);
             }
         }
         self.at += bytes as usize;
@@ -94,22 +94,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_fill_bytes_from_the_lowest_bit_until_there_is_no_capacity() {
+    fn bits_fill_bytes_from_the_lowest_bit_until_there_is_no_room() {
         // Writes the numbers below `n`, each in 11 bits.
         let n = 40;
         let whole = (n * 11usize).div_ceil(8);
-        for capacity in 0..whole + 10 {
-            let mut dst = vec![0xAA; capacity];
+        for len in 0..whole + 10 {
+            let mut dst = vec![0xAA; len];
             let mut bits = BitWriter::new(&mut dst);
             let written = (0..n).try_for_each(|i| {
                 bits.put(i as u64, 11);
                 bits.flush()
             });
             let written = written.and_then(|()| bits.align()).map(|()| bits.written());
-            assert_eq!(written, (capacity >= whole).then_some(whole), "{capacity}");
+            assert_eq!(written, (len >= whole).then_some(whole), "{len}");
             for i in 0..n {
                 let bit = |at: usize| usize::from(dst[at / 8] >> (at % 8) & 1);
-                if capacity >= whole {
+                if len >= whole {
                     let number = (0..11).fold(0, |all, b| all | bit(11 * i + b) << b);
                     assert_eq!(number, i);
                 }

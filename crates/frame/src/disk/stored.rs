@@ -116,7 +116,7 @@ impl Stored {
     /// Reads the whole chunk.
     ///
     /// # Errors
-    /// As for [`Self::front`].
+    /// As for [`Self::prefix`].
     pub fn whole(&self) -> Result<Buffer> {
         // Most chunks are read with one call.
         const FIRST: u64 = 64 << 10;

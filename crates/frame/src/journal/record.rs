@@ -478,7 +478,7 @@ mod tests {
 
     /// Only the bytes behind the mask can be masked.
     #[test]
-    fn a_prefix_that_looks_like_a_frame_is_refused() {
+    fn a_front_that_looks_like_a_frame_is_refused() {
         for magic in [*b"b2frame\0", *b"\0b2framE", *b"oxb2jnl\x02"] {
             let number = u64::from_le_bytes(magic);
             let example = example();

@@ -369,7 +369,7 @@ mod tests {
 
     /// Of all arrays with up to 8 x 4 items in chunks of 3 x 2, and with one dimension.
     #[test]
-    fn what_does_not_change_is_at_the_prefix() {
+    fn what_does_not_change_is_at_the_front() {
         let check = |old: &[i64], new: &[i64], start: Option<&[i64]>| {
             let chunks = &[3, 2][..old.len()];
             let (old, new) = (geometry(old, chunks), geometry(new, chunks));

@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_have_capacity_for_all_items_or_are_refused() {
+    fn buffers_have_room_for_all_items_or_are_refused() {
         assert_eq!(check_capacity(&[3, 4], 2, 24), Ok(()));
         assert_eq!(check_capacity(&[3, 4], 2, 23), Err(Error::INVALID_PARAM));
         assert_eq!(check_capacity(&[], 8, 8), Ok(()));

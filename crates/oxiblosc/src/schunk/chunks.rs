@@ -84,7 +84,7 @@ fn capacity_for(nbytes: usize, checksums: bool) -> Result<usize> {
         return Err(Error::MAX_BUFSIZE_EXCEEDED);
     }
     let more = if checksums {
-        checksum::capacity(nbytes)
+        checksum::extra_len(nbytes)
     } else {
         0
     };
@@ -357,10 +357,10 @@ impl SuperChunk {
         let (place, mut owned) = (Position::End, TryVec::new());
         if nbytes <= MAX_COPIED || framed {
             let mut scratch = scratch::borrow()?;
-            let capacity = scratch.out.ensure(capacity_for(nbytes, checksums)?)?;
-            let header = self.encoder()?.compress(source, capacity, checksums)?;
+            let buffer = scratch.out.ensure(capacity_for(nbytes, checksums)?)?;
+            let header = self.encoder()?.compress(source, buffer, checksums)?;
             let header = header.ok_or(Error::READ_BUFFER)?;
-            let chunk = EncodedChunk::in_prefix(capacity, header);
+            let chunk = EncodedChunk::written(buffer, header);
             changing.commit(|state| state.put(self, place, chunk, &mut owned))
         } else {
             let (mut chunk, header) = self.compress_into_buffer(source, false)?;

@@ -346,10 +346,9 @@ pub fn link(from: &CStr, to: &CStr) -> io::Result<()> {
 }
 
 /// What a link says, as much as there is room for; how many bytes that is.
-pub fn read_link(path: &CStr, capacity: &mut [u8]) -> io::Result<usize> {
+pub fn read_link(path: &CStr, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: a C string, and as much room as is said.
-    let len =
-        unsafe { libc::readlink(path.as_ptr(), capacity.as_mut_ptr().cast(), capacity.len()) };
+    let len = unsafe { libc::readlink(path.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
     usize::try_from(len).map_err(|_| io::Error::last_os_error())
 }
 
@@ -359,14 +358,14 @@ pub fn read_at(file: &File, buf: &mut [u8], pos: u64) -> io::Result<usize> {
 }
 
 /// As [`read_at`], into memory that nothing was written to.
-pub fn read_new_at(file: &File, capacity: &mut [MaybeUninit<u8>], pos: u64) -> io::Result<usize> {
+pub fn read_new_at(file: &File, buffer: &mut [MaybeUninit<u8>], pos: u64) -> io::Result<usize> {
     let at = libc::off_t::try_from(pos).map_err(|_| ErrorKind::InvalidInput)?;
-    // SAFETY: `capacity` is memory that may be written, as long as it says; the descriptor is open.
+    // SAFETY: `buffer` is memory that may be written, as long as it says; the descriptor is open.
     let read = unsafe {
         libc::pread(
             file.as_raw_fd(),
-            capacity.as_mut_ptr().cast(),
-            capacity.len(),
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
             at,
         )
     };

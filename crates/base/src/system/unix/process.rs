@@ -53,7 +53,7 @@ pub fn on_fork(in_child: extern "C" fn()) -> bool {
 pub fn output(
     program: &CStr,
     arguments: &[&CStr; 3],
-    capacity: &mut [u8],
+    dst: &mut [u8],
     until: Instant,
 ) -> Option<usize> {
     // The standard library's way to start a process would make this library 40 KB larger.
@@ -62,7 +62,7 @@ pub fn output(
     let input = not_standard(input.into()).ok()?;
     let child = spawn(program, arguments, input.as_raw_fd())?;
     drop(input);
-    let len = read_until(output.as_raw_fd(), capacity, until);
+    let len = read_until(output.as_raw_fd(), dst, until);
     if len.is_none() || !ends_until(child, until) {
         // SAFETY: the group of this process's own child, which was not waited for. It has what the
         // program itself started, too.
@@ -153,9 +153,9 @@ fn read_until(pipe: c_int, buffer: &mut [u8], until: Instant) -> Option<usize> {
         if ready <= 0 {
             return None;
         }
-        let capacity = &mut buffer[len..];
+        let dst = &mut buffer[len..];
         // SAFETY: an open descriptor, and as much place as is said.
-        let read = unsafe { libc::read(pipe, capacity.as_mut_ptr().cast(), capacity.len()) };
+        let read = unsafe { libc::read(pipe, dst.as_mut_ptr().cast(), dst.len()) };
         match usize::try_from(read) {
             Ok(0) => return Some(len),
             Ok(more) => len += more,
@@ -174,15 +174,15 @@ mod tests {
     /// What a script writes, if the call ends soon after 300 ms at the latest.
     fn said(script: &CStr) -> Option<Vec<u8>> {
         let (since, patience) = (Instant::now(), Duration::from_millis(300));
-        let mut capacity = [0; 64];
+        let mut dst = [0; 64];
         let len = output(
             c"/bin/sh",
             &[c"-c", script, c"sh"],
-            &mut capacity,
+            &mut dst,
             since + patience,
         );
         assert!(since.elapsed() < 20 * patience, "{script:?}");
-        len.map(|len| capacity[..len].to_vec())
+        len.map(|len| dst[..len].to_vec())
     }
 
     #[test]

@@ -16,23 +16,23 @@ use std::os::fd::{AsRawFd, FromRawFd};
 /// `path` is a C string.
 pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
     let mode = mode.to_bytes();
-    let mut capacity = [0u8; 32];
+    let mut buffer = [0u8; 32];
     let closed: &[u8] = if mode.contains(&b',') { b"" } else { b"e" };
-    if mode.len() + closed.len() >= capacity.len() {
+    if mode.len() + closed.len() >= buffer.len() {
         return std::ptr::null_mut();
     }
-    capacity[..mode.len()].copy_from_slice(mode);
-    capacity[mode.len()..][..closed.len()].copy_from_slice(closed);
+    buffer[..mode.len()].copy_from_slice(mode);
+    buffer[mode.len()..][..closed.len()].copy_from_slice(closed);
     // SAFETY: two C strings: `path` by `# Safety`, and the mode, behind which all is 0. A stream is
     // open; of one that would be a standard stream, the file goes on as another.
     unsafe {
-        let stream = libc::fopen(path, capacity.as_ptr().cast());
+        let stream = libc::fopen(path, buffer.as_ptr().cast());
         if stream.is_null() || libc::fileno(stream) >= files::FIRST {
             return stream;
         }
         let fd = libc::fcntl(libc::fileno(stream), libc::F_DUPFD_CLOEXEC, files::FIRST);
         libc::fclose(stream);
-        of_descriptor(fd, capacity.as_ptr().cast())
+        of_descriptor(fd, buffer.as_ptr().cast())
     }
 }
 

@@ -358,7 +358,7 @@ pub fn link(from: &CStr, to: &CStr) -> io::Result<()> {
 ///
 /// # Errors
 /// Where no link is, or nothing at its end.
-pub fn read_link(path: &CStr, capacity: &mut [u8]) -> io::Result<usize> {
+pub fn read_link(path: &CStr, buffer: &mut [u8]) -> io::Result<usize> {
     let path = WideString::path(path)?;
     // SAFETY: a text that ends.
     let attributes = unsafe { GetFileAttributesW(path.as_ptr()) };
@@ -370,11 +370,11 @@ pub fn read_link(path: &CStr, capacity: &mut [u8]) -> io::Result<usize> {
     let mut units = [0u16; MAX_PATH];
     // SAFETY: an open handle, and as much room as is said.
     let len = unsafe {
-        let (units, capacity) = (units.as_mut_ptr(), units.len() as u32);
-        GetFinalPathNameByHandleW(end.as_raw_handle(), units, capacity, 0)
+        let (units, buffer) = (units.as_mut_ptr(), units.len() as u32);
+        GetFinalPathNameByHandleW(end.as_raw_handle(), units, buffer, 0)
     };
     match units.get(..len as usize) {
-        Some(path) if !path.is_empty() => to_utf8(path, capacity),
+        Some(path) if !path.is_empty() => to_utf8(path, buffer),
         _ => Err(io::Error::last_os_error()),
     }
 }
@@ -444,13 +444,13 @@ pub fn read_at(file: &File, buf: &mut [u8], pos: u64) -> io::Result<usize> {
 }
 
 /// As [`read_at`], into memory that nothing was written to.
-pub fn read_new_at(file: &File, capacity: &mut [MaybeUninit<u8>], pos: u64) -> io::Result<usize> {
+pub fn read_new_at(file: &File, buffer: &mut [MaybeUninit<u8>], pos: u64) -> io::Result<usize> {
     let mut place = place(pos)?;
-    let (mut read, len) = (0, capacity.len().min(MAX_MOVED) as u32);
+    let (mut read, len) = (0, buffer.len().min(MAX_MOVED) as u32);
     // SAFETY: an open handle that waits in its calls, and as much room as is said.
     let rc = unsafe {
-        let capacity = capacity.as_mut_ptr().cast();
-        ReadFile(file.as_raw_handle(), capacity, len, &mut read, &mut place)
+        let buffer = buffer.as_mut_ptr().cast();
+        ReadFile(file.as_raw_handle(), buffer, len, &mut read, &mut place)
     };
     match done(rc) {
         Err(error) if error.raw_os_error() == Some(ERROR_HANDLE_EOF as i32) => Ok(0),

@@ -70,7 +70,7 @@ pub fn before_end(run: fn()) {
 pub fn output(
     program: &CStr,
     arguments: &[&CStr; 3],
-    capacity: &mut [u8],
+    buffer: &mut [u8],
     until: Instant,
 ) -> Option<usize> {
     let [one, two, three] = arguments.map(|text| text.to_str().unwrap_or_default());
@@ -85,7 +85,7 @@ pub fn output(
     let len = child
         .stdout
         .take()
-        .and_then(|pipe| read_until(pipe, capacity, until));
+        .and_then(|pipe| read_until(pipe, buffer, until));
     if len.is_none() || !ends_until(&mut child, until) {
         // It may have ended meanwhile.
         let _ = child.kill();
@@ -106,9 +106,9 @@ fn ends_until(child: &mut Child, until: Instant) -> bool {
 
 /// Reads to the end of a pipe, as much as there is room for; how much that was. None if the end did
 /// not come in time.
-fn read_until(mut pipe: ChildStdout, capacity: &mut [u8], until: Instant) -> Option<usize> {
+fn read_until(mut pipe: ChildStdout, buffer: &mut [u8], until: Instant) -> Option<usize> {
     let mut len = 0;
-    while len < capacity.len() {
+    while len < buffer.len() {
         let mut there = 0;
         // SAFETY: an open pipe, and room for a number; nothing else is asked for.
         let open = unsafe {
@@ -119,7 +119,7 @@ fn read_until(mut pipe: ChildStdout, capacity: &mut [u8], until: Instant) -> Opt
             return Some(len);
         }
         if there > 0 {
-            len += pipe.read(&mut capacity[len..]).ok()?;
+            len += pipe.read(&mut buffer[len..]).ok()?;
         } else if Instant::now() >= until {
             return None;
         } else {

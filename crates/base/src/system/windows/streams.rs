@@ -29,9 +29,9 @@ unsafe extern "C" {
 /// # Safety
 /// `path` is a C string.
 pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
-    let mut capacity = [0u16; 32];
+    let mut buffer = [0u16; 32];
     let mode = mode.to_bytes();
-    if mode.len() + 2 > capacity.len() {
+    if mode.len() + 2 > buffer.len() {
         return std::ptr::null_mut();
     }
     // `N` has to come before what a comma begins.
@@ -41,7 +41,7 @@ pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
         .unwrap_or(mode.len());
     let (prefix, back) = mode.split_at(end);
     let whole = prefix.iter().chain(b"N").chain(back);
-    for (unit, byte) in capacity.iter_mut().zip(whole) {
+    for (unit, byte) in buffer.iter_mut().zip(whole) {
         *unit = u16::from(*byte);
     }
     // SAFETY: a C string, by `# Safety`.
@@ -49,7 +49,7 @@ pub unsafe fn open(path: *const c_char, mode: &CStr) -> *mut FILE {
         return std::ptr::null_mut();
     };
     // SAFETY: two texts that end.
-    unsafe { _wfopen(path.as_ptr(), capacity.as_ptr()) }
+    unsafe { _wfopen(path.as_ptr(), buffer.as_ptr()) }
 }
 
 /// A stream of its own for an open file.

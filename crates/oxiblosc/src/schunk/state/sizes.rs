@@ -6,6 +6,7 @@ use crate::schunk::host::{Changed, Host};
 use crate::schunk::rules::Counts;
 use crate::schunk::slices::ChunkSizes;
 use crate::schunk::store::Location;
+use oxiblosc_base::memory::lock;
 use oxiblosc_base::memory::{Shared, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::ChunkHeader;
@@ -60,7 +61,7 @@ impl State {
             });
         }
         // One thread reads the sizes; others that need them wait for it.
-        let mut known = self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.sizes);
         if let Some(sizes) = &*known {
             return Ok(sizes.clone());
         }
