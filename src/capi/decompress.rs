@@ -62,9 +62,9 @@ impl DecodeContext for Context {
         ))
     }
 
-    fn lazy_source(&self, place: LazyTrailer) -> Result<LazySource> {
+    fn lazy_source(&self, trailer: Result<LazyTrailer>) -> Result<LazySource> {
         let owner = self.owner().map_err(|_| Error::INVALID_PARAM)?;
-        owner.lazy_source(place)
+        owner.lazy_source(trailer?)
     }
 
     fn has_postfilter(&self) -> bool {

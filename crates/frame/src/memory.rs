@@ -141,8 +141,10 @@ impl Memory {
         let mut bound = Binding::EMPTY;
         for place in self.offsets.places() {
             let chunk = usize::try_from(place).ok().and_then(|at| data.get(at..));
-            let chunk = EncodedChunk::parse(chunk.ok_or(Error::INVALID_HEADER)?)?;
-            bound.add(place, prefix_of(&chunk)?);
+            let chunk = chunk.ok_or(Error::INVALID_HEADER)?;
+            let header = ChunkHeader::parse(chunk)?;
+            let bytes = chunk.get(..header.cbytes).ok_or(Error::INVALID_HEADER)?;
+            bound.add(place, prefix_of(&EncodedChunk { bytes, header })?);
         }
         Ok(bound)
     }

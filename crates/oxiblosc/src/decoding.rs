@@ -56,7 +56,7 @@ pub trait DecodeContext: Sync {
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] if the context belongs to no super-chunk; those of input.
-    fn lazy_source(&self, _place: LazyTrailer) -> Result<LazySource> {
+    fn lazy_source(&self, _trailer: Result<LazyTrailer>) -> Result<LazySource> {
         Err(Error::INVALID_PARAM)
     }
 
@@ -175,9 +175,10 @@ fn decompress_any(
     data: &mut [u8],
     capacity: usize,
 ) -> Result<usize> {
+    let workers = ctx.workers();
     let (mut source, mut chunk) = (None, None);
     let chunk = lazy::parse(
-        |place| ctx.lazy_source(place),
+        |trailer| ctx.lazy_source(trailer),
         (header, src),
         &mut source,
         &mut chunk,
@@ -185,8 +186,7 @@ fn decompress_any(
     ctx.describe(header, src, Some(data), capacity);
     let mask = ctx.mask(header.nblocks)?;
     let hooks = ctx.hooks(src)?;
-    decode::decompress(chunk, data, mask.as_deref(), &*hooks, ctx.workers())
-        .doing(Doing::Decompress)
+    decode::decompress(chunk, data, mask.as_deref(), &*hooks, workers).doing(Doing::Decompress)
 }
 
 /// Decompresses a range of items of the chunk `src`, which may be lazy. `dest` is called with the
@@ -218,7 +218,7 @@ pub fn decompress_items<'d>(
     }
     let (mut source, mut chunk) = (None, None);
     let chunk = lazy::parse(
-        |place| ctx.lazy_source(place),
+        |trailer| ctx.lazy_source(trailer),
         (header, src),
         &mut source,
         &mut chunk,
@@ -246,7 +246,7 @@ fn with_vlchunk(
     ctx.describe(header, src, None, header.nbytes);
     let (mut source, mut chunk) = (None, None);
     let parsed = lazy::parse(
-        |place| ctx.lazy_source(place),
+        |trailer| ctx.lazy_source(trailer),
         (header, src),
         &mut source,
         &mut chunk,
@@ -283,8 +283,8 @@ pub fn decompress_vlblocks(
         let buffer = |nblock| Buffer::zeroed(chunk.block_nbytes(nblock)?);
         blocks = (0..nblocks).map(buffer).try_collect_vec()?;
         let buffers = blocks.iter_mut().map(|block| &mut **block);
-        let hooks = ctx.hooks(src)?;
-        decode::decompress_blocks(chunk, buffers, mask.as_deref(), &*hooks, ctx.workers())
+        let (workers, hooks) = (ctx.workers(), ctx.hooks(src)?);
+        decode::decompress_blocks(chunk, buffers, mask.as_deref(), &*hooks, workers)
     })?;
     Ok(blocks)
 }

@@ -86,7 +86,8 @@ pub fn trailer(header: &ChunkHeader, lazy: &[u8]) -> Result<LazyTrailer> {
 /// The source of a lazy chunk; none for other chunks.
 pub type LazySource = Option<Box<dyn BlockSource>>;
 
-/// Parses a chunk that may be lazy, in which case `find` gives the source of its blocks. The parsed
+/// Parses a chunk that may be lazy, in which case `find` gives the source of its blocks. It gets
+/// what is wrong with the trailer, which counts less than what is wrong with the context. The parsed
 /// chunk is put into `place`, and that source into `kept`, so that both outlive this call.
 ///
 /// # Errors
@@ -94,7 +95,7 @@ pub type LazySource = Option<Box<dyn BlockSource>>;
 /// memory; [`Error::READ_BUFFER`] for one that is cut short; those of a damaged chunk.
 #[inline(always)]
 pub fn parse<'a, 'c>(
-    find: impl FnOnce(LazyTrailer) -> Result<LazySource>,
+    find: impl FnOnce(Result<LazyTrailer>) -> Result<LazySource>,
     (header, src): (&'a ChunkHeader, &'a [u8]),
     kept: &'a mut LazySource,
     place: &'c mut Option<Chunk<'a>>,
@@ -108,7 +109,7 @@ pub fn parse<'a, 'c>(
 
 #[cold]
 fn parse_lazy<'a>(
-    find: impl FnOnce(LazyTrailer) -> Result<LazySource>,
+    find: impl FnOnce(Result<LazyTrailer>) -> Result<LazySource>,
     header: &'a ChunkHeader,
     src: &'a [u8],
     kept: &'a mut LazySource,
@@ -116,7 +117,7 @@ fn parse_lazy<'a>(
     if src.len() < header.overhead() + table_len(header) {
         return Err(Error::READ_BUFFER);
     }
-    *kept = find(trailer(header, src)?)?;
+    *kept = find(trailer(header, src))?;
     let source = kept.as_deref().ok_or(Error::INVALID_PARAM)?;
     let prefix = src.get(..Chunk::prefix_len(header));
     Chunk::lazy_copy(header, prefix.ok_or(Error::READ_BUFFER)?, source)

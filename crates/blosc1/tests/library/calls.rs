@@ -223,9 +223,9 @@ fn what_cannot_be_done_is_refused_with_the_same_code() {
         return;
     };
     let data = Kind::WalkInt32.bytes(600_000, 1);
-    for (about, settings, nbytes, buffer) in impossible() {
+    for (about, settings, nbytes, capacity) in impossible() {
         let [(code, chunk), (expected, theirs)] =
-            [ours, reference].map(|lib| lib.compress(&settings, &data[..nbytes], buffer));
+            [ours, reference].map(|lib| lib.compress(&settings, &data[..nbytes], capacity));
         assert_eq!(code, expected, "{about}");
         assert!(chunk == theirs, "{about}");
     }
@@ -234,7 +234,7 @@ fn what_cannot_be_done_is_refused_with_the_same_code() {
 /// The results of reading a chunk, with every wrong destination and range of items.
 fn read(lib: &Lib, chunk: &[u8], nbytes: usize, damaged: bool) -> Vec<(c_int, Vec<u8>)> {
     let mut said = Vec::new();
-    for (buffer, nthreads) in [
+    for (capacity, nthreads) in [
         (nbytes, 1),
         (nbytes + 100, 1),
         (nbytes.saturating_sub(1), 1),
@@ -244,7 +244,7 @@ fn read(lib: &Lib, chunk: &[u8], nbytes: usize, damaged: bool) -> Vec<(c_int, Ve
         (nbytes, 0),
         (nbytes, 257),
     ] {
-        let (code, data) = lib.decompress(chunk, buffer, nthreads);
+        let (code, data) = lib.decompress(chunk, capacity, nthreads);
         said.push((code, if code > 0 { data } else { Vec::new() }));
     }
     if damaged {

@@ -84,7 +84,6 @@ impl RangeReader<'_> {
                     let len = dest.len();
                     getitem::read(chunk, ItemRange { start, len }, dest, &NoHooks)
                 };
-                let mut scratch = scratch::borrow()?;
                 let mut rest = &mut *group.entries;
                 while let Some(entry) = rest.first() {
                     let start = at(entry);
@@ -97,6 +96,7 @@ impl RangeReader<'_> {
                         continue;
                     }
                     let len = at(&run[run.len() - 1]) + typesize - start;
+                    let mut scratch = scratch::borrow()?;
                     let data = scratch.data.ensure(len)?;
                     read(start, data)?;
                     for entry in run {
@@ -135,7 +135,8 @@ impl RangeReader<'_> {
         // A thread reads all items of a chunk.
         let nthreads = self.decoder.nthreads();
         let nchunks = count_chunks(entries, chunkitems, nthreads);
-        let (count, mut rest) = (entries.len(), entries);
+        let most = entries.len().min(self.state.counts.nchunks);
+        let mut rest = entries;
         let groups = std::iter::from_fn(|| {
             let nchunk = rest.first()?.0 / chunkitems;
             let first = nchunk * chunkitems;
@@ -148,7 +149,7 @@ impl RangeReader<'_> {
         let nworkers = self.decoder.executor().workers(nthreads, nchunks);
         self.read_each(
             groups,
-            (count, nworkers),
+            (most, nworkers),
             |group| self.read_items(group, typesize),
             |group| {
                 let read = self.read_items_with_functions(group, typesize);

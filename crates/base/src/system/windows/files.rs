@@ -370,8 +370,8 @@ pub fn read_link(path: &CStr, buffer: &mut [u8]) -> io::Result<usize> {
     let mut units = [0u16; MAX_PATH];
     // SAFETY: an open handle, and as much room as is said.
     let len = unsafe {
-        let (units, buffer) = (units.as_mut_ptr(), units.len() as u32);
-        GetFinalPathNameByHandleW(end.as_raw_handle(), units, buffer, 0)
+        let (units, len) = (units.as_mut_ptr(), units.len() as u32);
+        GetFinalPathNameByHandleW(end.as_raw_handle(), units, len, 0)
     };
     match units.get(..len as usize) {
         Some(path) if !path.is_empty() => to_utf8(path, buffer),
