@@ -94,7 +94,7 @@ crates() {
   check "cargo test" cargo test --workspace --profile checked --no-fail-fast
   check "Examples in Rust" examples
   check "Documentation of the crates" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --profile checked --quiet
-  check "Crash and power with checksums" env BLOSC_CHECKSUMS=1 cargo test --workspace --profile checked --test faults crash::sweep power::sweep
+  check "Crash and power with checksums" env BLOSC_CHECKSUMS=1 cargo test --workspace --profile checked --test faults -- crash::sweep power::sweep
 }
 
 others() {

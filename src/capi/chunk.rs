@@ -16,7 +16,7 @@ pub unsafe fn read_chunk<'a>(
     header: &mut ChunkHeader,
 ) -> Result<&'a [u8]> {
     let src = src.cast::<u8>();
-    let size = capacity(srcsize);
+    let size = or_zero(srcsize);
     if size < MIN_HEADER_LENGTH {
         return Err(Error::READ_BUFFER);
     }

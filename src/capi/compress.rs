@@ -1,4 +1,4 @@
-//! Compression through a context: the tuner, the checks, the engine.
+//! Compression through a context: what the core asks of it, and the functions.
 
 use super::hooks::ContextHooks;
 use super::registry;
@@ -22,7 +22,7 @@ pub unsafe fn source_and_place<'a>(
     dest: *mut c_void,
     destsize: i32,
 ) -> Result<(ChunkInput<'a>, Result<&'a mut [u8]>)> {
-    let (len, capacity) = (size(srcsize)?, capacity(destsize));
+    let (len, capacity) = (size(srcsize)?, or_zero(destsize));
     // SAFETY: the sizes are those of `# Safety`. Of `dest` no slice is made if a byte of the source
     // is in it.
     let place = || unsafe { bytes_mut(dest.cast(), capacity) };
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn blosc2_compress_ctx(
         return Err(Error::INVALID_PARAM);
     }
     let (source, dest) = source_and_place(src, srcsize, dest, destsize)?;
-    let header = compress(ctx, source, dest, capacity(destsize), Format::Blosc2)?;
+    let header = compress(ctx, source, dest, or_zero(destsize), Format::Blosc2)?;
     Ok(header.map_or(0, |header| header.cbytes))
 }
 
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
     destsize: i32,
 ) -> c_int {
     let ctx = Context::from_c(context)?;
-    let nblocks = capacity(nblocks);
+    let nblocks = or_zero(nblocks);
     if ctx.do_compress.get() != 1 || srcs.is_null() || srcsizes.is_null() || nblocks == 0 {
         return Err(Error::INVALID_PARAM);
     }
@@ -185,12 +185,12 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
         if src.is_null() || size <= 0 {
             return Err(Error::INVALID_PARAM);
         }
-        apart(src.cast(), size as usize, place, capacity(destsize))?;
+        apart(src.cast(), size as usize, place, or_zero(destsize))?;
         bytes(src.cast(), size as usize)
     });
     // SAFETY: `dest` has the size given; nothing writes to it where a source shares a byte with it,
     // which the iterator refuses.
-    let dest = || unsafe { bytes_mut(place, capacity(destsize)) };
-    let header = compress_vlblocks(ctx, blocks, dest, capacity(destsize))?;
+    let dest = || unsafe { bytes_mut(place, or_zero(destsize)) };
+    let header = compress_vlblocks(ctx, blocks, dest, or_zero(destsize))?;
     Ok(header.map_or(0, |header| header.cbytes))
 }

@@ -110,7 +110,7 @@ impl Context {
     ) -> Result<usize> {
         let mut header = ChunkHeader::EMPTY;
         let src = unsafe_granted!(read_chunk(src, srcsize, &mut header)?);
-        let capacity = capacity(destsize);
+        let capacity = or_zero(destsize);
         if destsize < 0 || header.nbytes > capacity {
             return Err(Error::WRITE_BUFFER);
         }
@@ -139,7 +139,7 @@ impl Context {
             apart(read.as_ptr(), read.len(), dest.cast(), len)?;
             unsafe_granted!(bytes_mut(dest.cast(), len))
         };
-        let capacity = capacity(destsize);
+        let capacity = or_zero(destsize);
         decoding::decompress_items(self, (&header, src), range, place, capacity)
     }
 }
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn blosc2_vlchunk_get_nblocks(
     nblocks: *mut i32,
 ) -> c_int {
     not_null!(src, nblocks; INVALID_PARAM)?;
-    let prefix = capacity(srcsize).min(EXTENDED_HEADER_LENGTH);
+    let prefix = or_zero(srcsize).min(EXTENDED_HEADER_LENGTH);
     let header = ChunkHeader::parse(bytes(src.cast(), prefix)?)?;
     if !header.has_vlblocks() {
         return Err(Error::INVALID_PARAM);

@@ -110,7 +110,7 @@ pub unsafe extern "C" fn blosc2_compress(
     destsize: i32,
 ) -> c_int {
     let buffers = || source_and_place(src, srcsize, dest, destsize);
-    compress((clevel, doshuffle, typesize), buffers, capacity(destsize))
+    compress((clevel, doshuffle, typesize), buffers, or_zero(destsize))
 }
 
 /// Compresses data with the process's settings into a place of `capacity` bytes.
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn blosc1_compress(
 ) -> c_int {
     let (typesize, nbytes, destsize) = (c_size(typesize), c_size(nbytes), c_size(destsize));
     let buffers = || source_and_place(src, nbytes, dest, destsize);
-    compress((clevel, doshuffle, typesize), buffers, capacity(destsize))
+    compress((clevel, doshuffle, typesize), buffers, or_zero(destsize))
 }
 
 /// Decompresses without a context, with the process's number of threads, which `BLOSC_NTHREADS`

@@ -11,8 +11,7 @@ use oxiblosc::storage::callbacks::{CallbackBackend, IoFunctions, catching_except
 use oxiblosc::storage::file::Filesystem;
 use oxiblosc::storage::operation;
 use oxiblosc::storage::{Backend, Mode, Storage, shared};
-use oxiblosc_base::memory::lock;
-use oxiblosc_base::memory::{PublishedTable, Shared, as_dyn};
+use oxiblosc_base::memory::{PublishedTable, Shared, as_dyn, lock};
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
 

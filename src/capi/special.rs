@@ -17,7 +17,7 @@ unsafe fn make(
     dest: *mut c_void,
     destsize: i32,
 ) -> Result<usize> {
-    let capacity = capacity(destsize);
+    let capacity = or_zero(destsize);
     check_special(cparams.typesize, nbytes, special.1.len(), capacity)?;
     let ctx = unsafe_granted!(context::compression(cparams)?);
     let dest = unsafe_granted!(bytes_mut(dest.cast(), capacity));
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn blosc2_chunk_repeatval(
     repeatval: *const c_void,
 ) -> c_int {
     let typesize = size(cparams.typesize)?;
-    if capacity(destsize) < EXTENDED_HEADER_LENGTH + typesize {
+    if or_zero(destsize) < EXTENDED_HEADER_LENGTH + typesize {
         return Err(Error::DATA);
     }
     let special = (Special::Value, bytes(repeatval.cast(), typesize)?);

@@ -430,11 +430,11 @@ fn slices_of_a_file_are_written_where_they_are() {
         assert_eq!(s.set_slice(at, at + new.len() as i64 / 8, new), 0);
         let state = (s.offsets(), std::fs::metadata(&path).expect("a file").len());
         for lib in who {
-            let mut capacity = vec![0; data.len()];
+            let mut buffer = vec![0; data.len()];
             let other = lib.open_path(&path).expect("a frame that opens");
-            let rc = other.get_slice(0, 15 * items, &mut capacity);
+            let rc = other.get_slice(0, 15 * items, &mut buffer);
             assert_eq!(rc, 0, "{} at {at}", lib.lib.name);
-            assert!(capacity == data, "{}", lib.lib.name);
+            assert!(buffer == data, "{}", lib.lib.name);
         }
         state
     };
@@ -467,10 +467,10 @@ fn slices_of_a_file_are_written_where_they_are() {
     let expected = data;
     drop(s);
     for lib in others {
-        let mut capacity = vec![0; expected.len()];
+        let mut buffer = vec![0; expected.len()];
         let again = lib.open_path(&path).expect("a frame that opens");
-        assert_eq!(again.get_slice(0, 15 * items, &mut capacity), 0);
-        assert!(capacity == expected, "{} after closing", lib.lib.name);
+        assert_eq!(again.get_slice(0, 15 * items, &mut buffer), 0);
+        assert!(buffer == expected, "{} after closing", lib.lib.name);
     }
 }
 
@@ -517,10 +517,10 @@ fn a_chunk_grows_in_a_file_that_became_small() {
     drop(s);
     data.truncate(27 * chunk);
     for lib in libraries() {
-        let mut capacity = vec![0; data.len()];
+        let mut buffer = vec![0; data.len()];
         let other = lib.open_path(&path).expect("a frame that opens");
-        assert_eq!(other.get_slice(0, data.len() as i64 / 8, &mut capacity), 0);
-        assert!(capacity == data, "{}", lib.lib.name);
+        assert_eq!(other.get_slice(0, data.len() as i64 / 8, &mut buffer), 0);
+        assert!(buffer == data, "{}", lib.lib.name);
     }
 }
 
@@ -538,12 +538,12 @@ fn special_values_without_end_are_not_stored_one_by_one() {
         blosc2::capi::constants::BLOSC2_ERROR_MAX_BUFSIZE_EXCEEDED.into()
     );
     assert_eq!(s.fields().nchunks, chunks + 1);
-    let mut capacity = vec![2; 120];
+    let mut buffer = vec![2; 120];
     assert_eq!(
-        s.get_slice(10 * chunks - 10, 10 * chunks + 5, &mut capacity),
+        s.get_slice(10 * chunks - 10, 10 * chunks + 5, &mut buffer),
         0
     );
-    assert!(capacity[..80] == [0; 80] && capacity[80..] == chunk[..40]);
+    assert!(buffer[..80] == [0; 80] && buffer[80..] == chunk[..40]);
 }
 
 /// Which chunk's bytes each of four chunks has, and how the index says so.

@@ -168,8 +168,8 @@ fn rust_sources() -> Vec<PathBuf> {
     all
 }
 
-/// The file of a module stands beside its folder, and comments are no wider than code, but for tables,
-/// code and names of variables (`OXIBLOSC_…`).
+/// The file of a module stands beside its folder, and comments are no wider than code, but for
+/// tables, code and names of variables (`OXIBLOSC_…`).
 #[test]
 fn sources_have_one_style() {
     let mut wrong = Vec::new();

@@ -138,7 +138,7 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     let limit = Duration::from_secs(args.seconds.into());
     let (rows, skipped) =
         measure_all(&sample, threads, limit).map_err(|error| Failure::of(input.name(), error))?;
-    let best = prefix(&rows);
+    let best = unbeaten(&rows);
     let mut text = Vec::new();
     said(writeln!(text, "{about}\n"))?;
     said(table(&rows, &best, &mut text))?;
@@ -309,7 +309,7 @@ fn shortest(
 }
 
 /// Which of the rows no other beats (the Pareto front).
-fn prefix(rows: &[Measured]) -> Vec<bool> {
+fn unbeaten(rows: &[Measured]) -> Vec<bool> {
     let unbeaten = |row: &Measured| !rows.iter().any(|other| row.is_beaten_by(other));
     rows.iter().map(unbeaten).collect()
 }
@@ -407,19 +407,19 @@ fn advise(rows: &[Measured], out: &mut impl Write) -> io::Result<()> {
 fn sample(args: &BenchArgs, input: &Input) -> Result<Sample> {
     let most = size(&args.sample)?;
     let chunk = size(&args.chunk)?.min(MAX_BUFFERSIZE as usize);
-    let mut prefix = Vec::new();
+    let mut unbeaten = Vec::new();
     let file_name = input.frame_file()?;
     let file = input.faults().file(&file_name, OpenFlags::READ);
     let file = file.map_err(|error| Failure::at(&file_name, &error))?;
     let unread = |error: io::Error| Failure::at(&file_name, &error);
-    let read = (&file).take(16).read_to_end(&mut prefix);
+    let read = (&file).take(16).read_to_end(&mut unbeaten);
     read.map_err(unread)?;
-    if Header::has_magic(&prefix) {
+    if Header::has_magic(&unbeaten) {
         return of_frame(input, most, args.typesize);
     }
     // Nothing follows the items of an array.
     let end = file.metadata().map_err(unread)?.len();
-    let (start, typesize) = if prefix.starts_with(MAGIC) {
+    let (start, typesize) = if unbeaten.starts_with(MAGIC) {
         let npy = Npy::parse(&input.open()?, input.name())?;
         let itemsize = npy.itemsize.min(255) as i32;
         check_typesize(args.typesize, itemsize, input)?;
@@ -435,9 +435,9 @@ fn sample(args: &BenchArgs, input: &Input) -> Result<Sample> {
     let mut chunks = Vec::new();
     for nth in 0..count {
         // Evenly, from the start to the end, at whole items.
-        let capacity = whole.saturating_sub(chunk);
+        let last = whole.saturating_sub(chunk);
         let at = if count > 1 {
-            (capacity as u128 * nth as u128 / (count as u128 - 1)) as usize
+            (last as u128 * nth as u128 / (count as u128 - 1)) as usize
         } else {
             0
         };
@@ -524,7 +524,7 @@ mod tests {
             measure(&sample, &way).expect("measured")
         });
         let mut text = Vec::new();
-        table(&rows, &prefix(&rows), &mut text).expect("written");
+        table(&rows, &unbeaten(&rows), &mut text).expect("written");
         advise(&rows, &mut text).expect("written");
         let text = String::from_utf8(text).expect("text");
         for part in ["zstd 1", "blosclz 1", "smallest:", "balanced:", "quickest:"] {

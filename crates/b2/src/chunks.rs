@@ -123,8 +123,8 @@ impl<'a> ChunkReader<'a> {
                 let (data, nbytes) = more;
                 waiting.drain(..done);
                 done = 0;
-                let capacity = waiting.try_reserve(nbytes);
-                capacity.map_err(|_| failed(Error::MEMORY_ALLOC))?;
+                let reserved = waiting.try_reserve(nbytes);
+                reserved.map_err(|_| failed(Error::MEMORY_ALLOC))?;
                 waiting.extend(&data[..nbytes]);
                 self.keep(data);
             }

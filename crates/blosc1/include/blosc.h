@@ -96,23 +96,22 @@ extern "C" {
 #define BLOSC_FORWARD_COMPAT_SPLIT 4
 
 /**
- * Initialises the library. Programs need not call it, since the other functions initialise the library if that is necessary.
+ * Initialises the library. Programs need not call it, since the other functions initialise the
+ * library if that is necessary.
  */
-BLOSC_EXPORT
-void blosc_init(void);
+BLOSC_EXPORT void blosc_init(void);
 
 /**
- * Ends the worker threads, and frees the memory that is kept between calls. The settings stay, and the library can be used again.
+ * Ends the worker threads, and frees the memory that is kept between calls. The settings stay, and
+ * the library can be used again.
  */
-BLOSC_EXPORT
-void blosc_destroy(void);
+BLOSC_EXPORT void blosc_destroy(void);
 
 /**
- * Ends the worker threads, and frees the memory that is kept between calls. The next call creates both again if it needs them. Returns 0,
- * or -1 if the library is not initialised.
+ * Ends the worker threads, and frees the memory that is kept between calls. The next call creates
+ * both again if it needs them. Returns 0, or -1 if the library is not initialised.
  */
-BLOSC_EXPORT
-int blosc_free_resources(void);
+BLOSC_EXPORT int blosc_free_resources(void);
 
 /**
  * Returns the number of threads that `blosc_compress` and `blosc_decompress` use.
@@ -120,57 +119,57 @@ int blosc_free_resources(void);
 BLOSC_EXPORT int blosc_get_nthreads(void);
 
 /**
- * Sets the number of threads that `blosc_compress` and `blosc_decompress` use, 1 to `BLOSC_MAX_THREADS`. Returns the previous number.
+ * Sets the number of threads that `blosc_compress` and `blosc_decompress` use, 1 to
+ * `BLOSC_MAX_THREADS`. Returns the previous number.
  */
-BLOSC_EXPORT
-int blosc_set_nthreads(int nthreads);
+BLOSC_EXPORT int blosc_set_nthreads(int nthreads);
 
 /**
- * Returns the name of the compressor that `blosc_compress` uses, or NULL if the program has set one that does not exist. The library
- * owns the name.
+ * Returns the name of the compressor that `blosc_compress` uses, or NULL if the program has set
+ * one that does not exist. The library owns the name.
  */
-BLOSC_EXPORT
-const char *blosc_get_compressor(void);
+BLOSC_EXPORT const char *blosc_get_compressor(void);
 
 /**
- * Sets the compressor that `blosc_compress` uses, by name. Returns its code, or -1 if it does not exist: then `blosc_compress` fails
- * until another compressor is set.
+ * Sets the compressor that `blosc_compress` uses, by name. Returns its code, or -1 if it does not
+ * exist: then `blosc_compress` fails until another compressor is set.
  *
  * Required of the caller:
  * `compname` is a C string, or null.
  */
-BLOSC_EXPORT
-int blosc_set_compressor(const char *compname);
+BLOSC_EXPORT int blosc_set_compressor(const char *compname);
 
 /**
- * Returns the block size that `blosc_compress` uses, in bytes; 0 if the library chooses it for each buffer.
+ * Returns the block size that `blosc_compress` uses, in bytes; 0 if the library chooses it for
+ * each buffer.
  */
 BLOSC_EXPORT int blosc_get_blocksize(void);
 
 /**
- * Sets the block size that `blosc_compress` uses, in bytes; with 0 the library chooses it for each buffer. Blocks that are split may
- * be larger.
+ * Sets the block size that `blosc_compress` uses, in bytes; with 0 the library chooses it for each
+ * buffer. Blocks that are split may be larger.
  */
-BLOSC_EXPORT
-void blosc_set_blocksize(size_t blocksize);
+BLOSC_EXPORT void blosc_set_blocksize(size_t blocksize);
 
 /**
- * Sets the mode in which blocks are split into one stream for each byte of an item: `BLOSC_ALWAYS_SPLIT`, `BLOSC_NEVER_SPLIT`,
- * `BLOSC_AUTO_SPLIT`, or `BLOSC_FORWARD_COMPAT_SPLIT`, which is the default. `blosc_compress_ctx` uses the mode, too.
+ * Sets the mode in which blocks are split into one stream for each byte of an item:
+ * `BLOSC_ALWAYS_SPLIT`, `BLOSC_NEVER_SPLIT`, `BLOSC_AUTO_SPLIT`, or `BLOSC_FORWARD_COMPAT_SPLIT`,
+ * which is the default. `blosc_compress_ctx` uses the mode, too.
  */
-BLOSC_EXPORT
-void blosc_set_splitmode(int splitmode);
+BLOSC_EXPORT void blosc_set_splitmode(int splitmode);
 
 /**
- * Compresses the `nbytes` bytes at `src` into `dest`, which has room for `destsize` bytes. With `nbytes + BLOSC_MAX_OVERHEAD` bytes,
- * every chunk fits. The buffers must not overlap.
+ * Compresses the `nbytes` bytes at `src` into `dest`, which has room for `destsize` bytes. With
+ * `nbytes + BLOSC_MAX_OVERHEAD` bytes, every chunk fits. The buffers must not overlap.
  *
- * `clevel` is 0 (store) to 9. `doshuffle` is `BLOSC_NOSHUFFLE`, `BLOSC_SHUFFLE` or `BLOSC_BITSHUFFLE`, for items of `typesize` bytes,
- * 1 to 255. The compressor, the number of threads, the block size and the split mode are settings of the process.
+ * `clevel` is 0 (store) to 9. `doshuffle` is `BLOSC_NOSHUFFLE`, `BLOSC_SHUFFLE` or
+ * `BLOSC_BITSHUFFLE`, for items of `typesize` bytes, 1 to 255. The compressor, the number of
+ * threads, the block size and the split mode are settings of the process.
  *
- * Environment variables override arguments and settings: `BLOSC_CLEVEL`, `BLOSC_SHUFFLE` (`NOSHUFFLE`, `SHUFFLE`, `BITSHUFFLE`),
- * `BLOSC_TYPESIZE`, `BLOSC_COMPRESSOR`, `BLOSC_NTHREADS`, `BLOSC_BLOCKSIZE` and `BLOSC_SPLITMODE` (`FORWARD_COMPAT`, `AUTO`, `ALWAYS`,
- * `NEVER`). With `BLOSC_WARN=1`, a message on stderr says why a buffer cannot be compressed.
+ * Environment variables override arguments and settings: `BLOSC_CLEVEL`, `BLOSC_SHUFFLE`
+ * (`NOSHUFFLE`, `SHUFFLE`, `BITSHUFFLE`), `BLOSC_TYPESIZE`, `BLOSC_COMPRESSOR`, `BLOSC_NTHREADS`,
+ * `BLOSC_BLOCKSIZE` and `BLOSC_SPLITMODE` (`FORWARD_COMPAT`, `AUTO`, `ALWAYS`, `NEVER`). With
+ * `BLOSC_WARN=1`, a message on stderr says why a buffer cannot be compressed.
  *
  * Returns the size of the chunk, 0 if it does not fit, or a negative code.
  *
@@ -187,8 +186,9 @@ int blosc_compress(int clevel,
                    size_t destsize);
 
 /**
- * Works like `blosc_compress`, but takes the settings as arguments: the name of the compressor, the block size (0 if the library
- * chooses it), and the number of threads. It ignores environment variables except `BLOSC_WARN`.
+ * Works like `blosc_compress`, but takes the settings as arguments: the name of the compressor,
+ * the block size (0 if the library chooses it), and the number of threads. It ignores environment
+ * variables except `BLOSC_WARN`.
  *
  * Required of the caller:
  * The buffers have the given sizes; `compressor` is a C string, or null.
@@ -206,17 +206,15 @@ int blosc_compress_ctx(int clevel,
                        int numinternalthreads);
 
 /**
- * Decompresses the chunk at `src` into `dest`, which has `destsize` bytes. `BLOSC_NTHREADS` overrides the number of threads that was
- * set. `blosc_cbuffer_validate` tells how large the data are. Returns the size of the data, or 0 or a negative code if the chunk is
- * damaged or `dest` is too small.
+ * Decompresses the chunk at `src` into `dest`, which has `destsize` bytes. `BLOSC_NTHREADS`
+ * overrides the number of threads that was set. `blosc_cbuffer_validate` tells how large the data
+ * are. Returns the size of the data, or 0 or a negative code if the chunk is damaged or `dest` is
+ * too small.
  *
  * Required of the caller:
  * `src` has as many bytes as its header says; `dest` has `destsize` bytes.
  */
-BLOSC_EXPORT
-int blosc_decompress(const void *src,
-                     void *dest,
-                     size_t destsize);
+BLOSC_EXPORT int blosc_decompress(const void *src, void *dest, size_t destsize);
 
 /**
  * Works like `blosc_decompress`, but takes the number of threads as an argument.
@@ -227,27 +225,22 @@ int blosc_decompress(const void *src,
 BLOSC_EXPORT int blosc_decompress_ctx(const void *src, void *dest, size_t destsize, int numinternalthreads);
 
 /**
- * Decompresses `nitems` items of the chunk at `src`, from item `start` on, into `dest`. Returns their size in bytes, or a negative code.
+ * Decompresses `nitems` items of the chunk at `src`, from item `start` on, into `dest`. Returns
+ * their size in bytes, or a negative code.
  *
  * Required of the caller:
  * `src` has as many bytes as its header says; `dest` has room for the items.
  */
-BLOSC_EXPORT
-int blosc_getitem(const void *src,
-                  int start,
-                  int nitems,
-                  void *dest);
+BLOSC_EXPORT int blosc_getitem(const void *src, int start, int nitems, void *dest);
 
 /**
- * Sets `compname` to the name of the compressor with this code. Returns the code. If no compressor has it, the name is NULL and the
- * result -1.
+ * Sets `compname` to the name of the compressor with this code. Returns the code. If no compressor
+ * has it, the name is NULL and the result -1.
  *
  * Required of the caller:
  * `compname` can be written, or is null.
  */
-BLOSC_EXPORT
-int blosc_compcode_to_compname(int compcode,
-                               const char **compname);
+BLOSC_EXPORT int blosc_compcode_to_compname(int compcode, const char **compname);
 
 /**
  * Returns the code of the compressor with this name, or -1 if there is none.
@@ -268,20 +261,19 @@ BLOSC_EXPORT const char *blosc_list_compressors(void);
 BLOSC_EXPORT const char *blosc_get_version_string(void);
 
 /**
- * Sets `complib` and `version`, unless they are NULL, to the name and the version of the library that implements a compressor. The caller
- * frees each text with `free()`. Returns the number of the library. If the compressor does not exist, or memory is lacking, the texts are
- * NULL and the result is -1.
+ * Sets `complib` and `version`, unless they are NULL, to the name and the version of the library
+ * that implements a compressor. The caller frees each text with `free()`. Returns the number of
+ * the library. If the compressor does not exist, or memory is lacking, the texts are NULL and the
+ * result is -1.
  *
  * Required of the caller:
  * `compname` is a C string; the others can be written, or are null.
  */
-BLOSC_EXPORT
-int blosc_get_complib_info(const char *compname,
-                           char **complib,
-                           char **version);
+BLOSC_EXPORT int blosc_get_complib_info(const char *compname, char **complib, char **version);
 
 /**
- * Reads the size of the data, of the chunk and of a block from the header. If the format is unknown, they are 0.
+ * Reads the size of the data, of the chunk and of a block from the header. If the format is
+ * unknown, they are 0.
  *
  * Required of the caller:
  * `cbuffer` has 16 bytes; the others can be written, or are null.
@@ -289,28 +281,23 @@ int blosc_get_complib_info(const char *compname,
 BLOSC_EXPORT void blosc_cbuffer_sizes(const void *cbuffer, size_t *nbytes, size_t *cbytes, size_t *blocksize);
 
 /**
- * Checks whether the `cbytes` bytes at `cbuffer` can be a chunk, and sets `nbytes` to the size of its data. It is then safe to
- * decompress the chunk, though this may fail. Returns 0, or -1 if the bytes are no chunk.
+ * Checks whether the `cbytes` bytes at `cbuffer` can be a chunk, and sets `nbytes` to the size of
+ * its data. It is then safe to decompress the chunk, though this may fail. Returns 0, or -1 if the
+ * bytes are no chunk.
  *
  * Required of the caller:
  * `cbuffer` has `cbytes` bytes; `nbytes` can be written, or is null.
  */
-BLOSC_EXPORT
-int blosc_cbuffer_validate(const void *cbuffer,
-                           size_t cbytes,
-                           size_t *nbytes);
+BLOSC_EXPORT int blosc_cbuffer_validate(const void *cbuffer, size_t cbytes, size_t *nbytes);
 
 /**
- * Reads the size of an item, and the bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED` and `BLOSC_DOBITSHUFFLE` from the header. If the format
- * is unknown, both are 0.
+ * Reads the size of an item, and the bits `BLOSC_DOSHUFFLE`, `BLOSC_MEMCPYED` and
+ * `BLOSC_DOBITSHUFFLE` from the header. If the format is unknown, both are 0.
  *
  * Required of the caller:
  * `cbuffer` has 16 bytes; the others can be written, or are null.
  */
-BLOSC_EXPORT
-void blosc_cbuffer_metainfo(const void *cbuffer,
-                            size_t *typesize,
-                            int *flags);
+BLOSC_EXPORT void blosc_cbuffer_metainfo(const void *cbuffer, size_t *typesize, int *flags);
 
 /**
  * Reads the version of the chunk format, and that of the codec's format, from the header.
@@ -321,7 +308,8 @@ void blosc_cbuffer_metainfo(const void *cbuffer,
 BLOSC_EXPORT void blosc_cbuffer_versions(const void *cbuffer, int *version, int *compversion);
 
 /**
- * Returns the name of the library that compressed a chunk, or NULL if it is unknown. This library owns the name.
+ * Returns the name of the library that compressed a chunk, or NULL if it is unknown. This library
+ * owns the name.
  *
  * Required of the caller:
  * `cbuffer` has 16 bytes.

@@ -6,7 +6,7 @@
 //! - [`not_null`] refuses null pointers; [`bytes`], [`bytes_mut`], [`items`], [`any_items`],
 //!   [`buffers`] and [`c_str`] turn pointers into references
 //! - [`give`], [`hand_over`] and [`numbers_for_c`] return more than a code
-//! - [`size`], [`index`](index()), [`capacity`] and [`c_size`] convert numbers
+//! - [`size`], [`index`](index()), [`or_zero`] and [`c_size`] convert numbers
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
@@ -58,9 +58,9 @@ pub fn index(number: impl TryInto<usize>) -> usize {
     number.try_into().unwrap_or(usize::MAX)
 }
 
-/// The bytes that C says a place has; none for a negative number.
+/// A number as C gives it; 0 for a negative one.
 #[inline]
-pub fn capacity(size: impl TryInto<usize>) -> usize {
+pub fn or_zero(size: impl TryInto<usize>) -> usize {
     size.try_into().unwrap_or(0)
 }
 

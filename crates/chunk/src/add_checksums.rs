@@ -34,10 +34,10 @@ pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
     }
     let parsed = Chunk::parse(&header, chunk)?;
     let blocks = parsed.blocks_in_order()?;
-    let Some(prefix_len) = blocks.first().map(|(start, _)| *start) else {
+    let Some(first_start) = blocks.first().map(|(start, _)| *start) else {
         return Ok(None);
     };
-    let prefix_end = parsed.prefix_end();
+    let table_start = parsed.table_start();
     // Blocks that share bytes cannot each have a checksum.
     let apart = blocks.windows(2).all(|pair| pair[0].1 <= pair[1].0);
     let layout = TableLayout::plain(header.nblocks);
@@ -48,35 +48,35 @@ pub fn add(chunk: &[u8]) -> Result<Option<Buffer>> {
         // streams.
         cbytes += 1;
     }
-    if prefix_len < prefix_end || !apart || i32::try_from(cbytes).is_err() {
+    if first_start < table_start || !apart || i32::try_from(cbytes).is_err() {
         return Ok(None);
     }
     let mut bytes = Buffer::new();
     bytes.reserve(cbytes)?;
-    bytes.extend(&chunk[..prefix_end])?;
-    bytes.resize(prefix_end + more)?;
-    bytes.extend(&chunk[prefix_end..])?;
+    bytes.extend(&chunk[..table_start])?;
+    bytes.resize(table_start + more)?;
+    bytes.extend(&chunk[table_start..])?;
     bytes.resize(cbytes)?;
     for nblock in 0..header.nblocks {
         let at = header.overhead() + 4 * nblock;
         let start = i32_at(&bytes, at) + more as i32;
         bytes[at..at + 4].copy_from_slice(&start.to_le_bytes());
         let streams = parsed.block_streams(nblock)?;
-        layout.set_block(&mut bytes[prefix_end..], nblock, streams);
+        layout.set_block(&mut bytes[table_start..], nblock, streams);
     }
     let header = ChunkHeader { cbytes, ..header };
-    finish(header, layout, prefix_end, &mut bytes);
+    finish(header, layout, table_start, &mut bytes);
     Ok(Some(bytes))
 }
 
 /// Completes a chunk with checksums: writes the header, the magic and the checksum of the front.
-fn finish(header: ChunkHeader, layout: TableLayout, prefix_end: usize, bytes: &mut [u8]) {
+fn finish(header: ChunkHeader, layout: TableLayout, table_start: usize, bytes: &mut [u8]) {
     let header = ChunkHeader {
         blosc2_flags2: header.blosc2_flags2 | CHECKSUMS,
         ..header
     };
     header.write(bytes);
-    seal(&mut bytes[..prefix_end + layout.table_len()], prefix_end);
+    seal(&mut bytes[..table_start + layout.table_len()], table_start);
 }
 
 /// Completes the front of a chunk, whose table begins at `at`: writes the magic and the checksum of
@@ -90,18 +90,18 @@ pub fn seal(prefix: &mut [u8], at: usize) {
 
 /// Writes header and table of a chunk whose blocks are already there, one behind the other. Returns
 /// false if readers would take it for a chunk of stored streams.
-pub fn write(header: ChunkHeader, prefix_end: usize, chunk: &mut [u8]) -> bool {
+pub fn write(header: ChunkHeader, table_start: usize, chunk: &mut [u8]) -> bool {
     let layout = TableLayout::plain(header.nblocks);
-    let (prefix, streams) = chunk.split_at_mut(prefix_end + layout.table_len());
+    let (prefix, streams) = chunk.split_at_mut(table_start + layout.table_len());
     let start = |prefix: &[u8], nblock: usize| match nblock < header.nblocks {
         true => i32_at(prefix, header.overhead() + 4 * nblock) as usize - prefix.len(),
         false => streams.len(),
     };
     for nblock in 0..header.nblocks {
         let streams = &streams[start(prefix, nblock)..start(prefix, nblock + 1)];
-        layout.set_block(&mut prefix[prefix_end..], nblock, streams);
+        layout.set_block(&mut prefix[table_start..], nblock, streams);
     }
-    finish(header, layout, prefix_end, chunk);
+    finish(header, layout, table_start, chunk);
     !TableLayout::of(&header).has_pages()
 }
 
@@ -151,8 +151,8 @@ pub fn stored_size(header: &ChunkHeader) -> Option<usize> {
 pub fn store(header: &ChunkHeader, data: &[u8], dest: &mut [u8]) {
     let blocksize = header.blocksize_field();
     let layout = TableLayout::paged(header.nblocks, blocksize, header.nbytes);
-    let prefix_end = header.overhead() + 4 * header.nblocks;
-    let body = prefix_end + layout.table_len();
+    let table_start = header.overhead() + 4 * header.nblocks;
+    let body = table_start + layout.table_len();
     let (prefix, streams) = dest.split_at_mut(body);
     let blocks = data
         .chunks(blocksize)
@@ -161,7 +161,7 @@ pub fn store(header: &ChunkHeader, data: &[u8], dest: &mut [u8]) {
         let start = (body + nblock * (4 + blocksize)) as i32;
         prefix[header.overhead() + 4 * nblock..][..4].copy_from_slice(&start.to_le_bytes());
         write_raw(block, stream);
-        layout.set_block(&mut prefix[prefix_end..], nblock, stream);
+        layout.set_block(&mut prefix[table_start..], nblock, stream);
     }
     let header = ChunkHeader {
         cbytes: dest.len(),
@@ -171,7 +171,7 @@ pub fn store(header: &ChunkHeader, data: &[u8], dest: &mut [u8]) {
         blosc2_flags: 0,
         ..*header
     };
-    finish(header, layout, prefix_end, dest);
+    finish(header, layout, table_start, dest);
 }
 
 impl Chunk<'_> {

@@ -412,8 +412,8 @@ fn is_unflagged_extended_header(bytes: &[u8]) -> bool {
         return false;
     };
     let with_dict = header.blosc2_flags & flags2::USE_DICT != 0;
-    let prefix_end = header.overhead() + 4 * header.nblocks;
-    let to = prefix_end + TableLayout::of(&header).table_len();
+    let table_start = header.overhead() + 4 * header.nblocks;
+    let to = table_start + TableLayout::of(&header).table_len();
     match bytes.get(EXTENDED_HEADER_LENGTH..to) {
         // A dictionary would lie in front of the magic.
         Some(rest) if header.has_checksums() && !with_dict => rest

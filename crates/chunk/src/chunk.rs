@@ -26,7 +26,7 @@ pub struct Chunk<'a> {
     /// where the last ends. Empty in a lazy chunk, where this is unknown.
     pub(super) offsets: TryVec<usize>,
     /// Where header, block starts and dictionary end.
-    prefix_end: usize,
+    table_start: usize,
     /// The checksums of the blocks, if there are any.
     checksums: Option<Checksums<'a>>,
     /// Which blocks need not be checked again.
@@ -169,7 +169,7 @@ impl<'a> Chunk<'a> {
             lazy: None,
             dict: None,
             offsets: TryVec::new(),
-            prefix_end: header.overhead(),
+            table_start: header.overhead(),
             checksums: None,
             checked: Checked::NEVER,
         }
@@ -194,9 +194,9 @@ impl<'a> Chunk<'a> {
             self.lazy = Some(boxed(lazy)?);
         }
         if streams {
-            self.prefix_end = self.starts_end();
+            self.table_start = self.starts_end();
             if header.blosc2_flags & flags2::USE_DICT != 0 {
-                self.prefix_end += 4 + self.dict_len()?;
+                self.table_start += 4 + self.dict_len()?;
             }
         }
         if header.has_checksums() {
@@ -228,13 +228,13 @@ impl<'a> Chunk<'a> {
             return Ok(None);
         }
         let layout = TableLayout::of(self.header);
-        let to = self.prefix_end + layout.table_len();
+        let to = self.table_start + layout.table_len();
         if let Some(prefix) = self.bytes.get(..to) {
             if !self.checked.has_prefix() {
                 checksum::check_prefix(prefix)?;
                 self.checked.add_prefix();
             }
-            return Checksums::in_table(&prefix[self.prefix_end..], layout).map(Some);
+            return Checksums::in_table(&prefix[self.table_start..], layout).map(Some);
         }
         let Some(lazy) = self.lazy.as_ref().filter(|_| to <= self.header.cbytes) else {
             return Err(Error::DATA);
@@ -259,8 +259,8 @@ impl<'a> Chunk<'a> {
     }
 
     /// Where header, block starts and dictionary end.
-    pub(super) fn prefix_end(&self) -> usize {
-        self.prefix_end
+    pub(super) fn table_start(&self) -> usize {
+        self.table_start
     }
 
     /// All bytes of a lazy chunk.
@@ -367,16 +367,16 @@ impl<'a> Chunk<'a> {
 
     fn read_dict(&self) -> Result<Option<Box<Dict>>> {
         let at = self.starts_end();
-        if self.prefix_end == at {
+        if self.table_start == at {
             return Ok(None);
         }
         let mut buf = AlignedBuffer::default();
         // The bytes behind the dictionary tell whether there are checksums although the header says
         // that there are none.
-        let end = (self.prefix_end + checksum::MAGIC.len()).min(self.header.cbytes);
+        let end = (self.table_start + checksum::MAGIC.len()).min(self.header.cbytes);
         let bytes = self.fetch(at + 4, end, &mut buf)?;
         let (raw, behind) = bytes
-            .split_at_checked(self.prefix_end - at - 4)
+            .split_at_checked(self.table_start - at - 4)
             .ok_or(Error::READ_BUFFER)?;
         if behind == checksum::MAGIC && !self.header.has_checksums() {
             return Err(Error::DATA);

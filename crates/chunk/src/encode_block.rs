@@ -330,7 +330,7 @@ impl BlockEncoder<'_> {
                 if known == Codec::Zstd {
                     codec.encoder.shuffled = self.is_shuffled();
                 }
-                codec.encoder.release = self.params.release(self.split);
+                codec.encoder.dialect = self.params.dialect(self.split);
                 codec
                     .encoder
                     .compress(known, self.params.clevel, self.dict, stream, body)?
@@ -406,20 +406,20 @@ pub fn prefilter(
 ) -> Result<()> {
     let (input, bsize) = (block.data, block.bsize);
     if hooks.prefilter_is_plain() {
-        let created = bufs.ping.ensure(bsize)?;
-        let filtered = hooks.prefilter(pos, input, bsize, created, &mut []);
+        let out = bufs.ping.ensure(bsize)?;
+        let filtered = hooks.prefilter(pos, input, bsize, out, &mut []);
         return filtered.map_err(|_| Error::FILTER_PIPELINE);
     }
     let size = hooks.prefilter_output(bsize).max(bsize);
     let ttmp = bufs
         .ttmp
         .ensure(ttmp_size(params.blocksize, params.typesize))?;
-    let created = bufs.ping.ensure(size)?;
+    let out = bufs.ping.ensure(size)?;
     let disposable = hooks.output_is_disposable();
     if !disposable {
-        created.fill(0);
+        out.fill(0);
     }
-    match hooks.prefilter(pos, input, bsize, created, ttmp) {
+    match hooks.prefilter(pos, input, bsize, out, ttmp) {
         Err(_) if !disposable => Err(Error::FILTER_PIPELINE),
         _ => Ok(()),
     }

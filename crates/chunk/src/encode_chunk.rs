@@ -119,7 +119,7 @@ impl<'a> ChunkEncoder<'a> {
             header.blosc2_flags |= flags2::USE_DICT;
             body += size;
         }
-        let prefix_end = body;
+        let table_start = body;
         let table = TableLayout::plain(self.nblocks).table_len();
         let checksums = self.params.has_checksums();
         body += if checksums { table } else { 0 };
@@ -153,7 +153,7 @@ impl<'a> ChunkEncoder<'a> {
             header.write(chunk);
         } else if header.special() != Special::None {
             add_checksums::write_header_only(header, chunk);
-        } else if !add_checksums::write(*header, prefix_end, chunk) {
+        } else if !add_checksums::write(*header, table_start, chunk) {
             return Ok(false);
         }
         Ok(true)

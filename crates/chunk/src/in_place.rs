@@ -41,7 +41,7 @@ pub(super) fn max_block_distance(header: &ChunkHeader) -> usize {
 /// Where the bytes of a chunk are.
 enum ChunkBytes<'a> {
     /// In a file. The buffer is a small chunk that has only the touched blocks: header, table of
-    /// block starts, and the content of their rooms, one behind the other. Its starts are offsets
+    /// block starts, and the content of their spans, one behind the other. Its starts are offsets
     /// in the buffer, 0 for blocks that were not read. The header is that of this small chunk.
     File(&'a dyn BlockSource, Buffer, ChunkHeader),
     /// In memory.
@@ -53,7 +53,7 @@ pub struct PatchTarget<'a> {
     chunk_bytes: ChunkBytes<'a>,
     header: &'a ChunkHeader,
     /// The room of each touched block, in the order of the touched blocks.
-    rooms: TryVec<Range<usize>>,
+    spans: TryVec<Range<usize>>,
     /// Where the content of each room begins in [`Self::bytes`].
     places: TryVec<usize>,
     /// The starts of all blocks, ascending; empty without a table.
@@ -70,7 +70,7 @@ pub struct PatchTarget<'a> {
 type BlockLayout = (TryVec<Range<usize>>, TryVec<usize>);
 
 /// The layout of the blocks of a chunk that begins with `prefix`. None if the blocks in `touched`
-/// do not have rooms of their own.
+/// do not have spans of their own.
 fn block_layout(
     header: &ChunkHeader,
     prefix: &[u8],
@@ -87,12 +87,12 @@ fn block_layout(
         if header.cbytes != header.nbytes + header.overhead() || header.has_checksums() {
             return Ok(None);
         }
-        let capacity = |t: &Touched| {
+        let span = |t: &Touched| {
             let from = header.overhead() + t.nblock * blocksize;
             from..header.cbytes.min(from + blocksize)
         };
         return Ok(Some((
-            touched.iter().map(capacity).collect_vec()?,
+            touched.iter().map(span).collect_vec()?,
             TryVec::new(),
         )));
     }
@@ -108,21 +108,21 @@ fn block_layout(
     let start = |nblock: usize| usize::try_from(i32_at(table, 4 * nblock)).unwrap_or(0);
     let mut starts: TryVec<usize> = (0..header.nblocks).map(start).collect_vec()?;
     sort(&mut starts);
-    let capacity = |t: &Touched| {
+    let span = |t: &Touched| {
         let from = start(t.nblock);
         let i = starts.partition_point(|other| *other < from);
         let to = starts.get(i + 1).map_or(header.cbytes, |next| *next);
         // Blocks that share a start have no room of their own.
         (from >= body && from < to && to <= header.cbytes).then_some(from..to)
     };
-    let mut rooms = TryVec::with_capacity(touched.len())?;
+    let mut spans = TryVec::with_capacity(touched.len())?;
     for t in touched {
-        let Some(capacity) = capacity(t) else {
+        let Some(span) = span(t) else {
             return Ok(None);
         };
-        rooms.push(capacity)?;
+        spans.push(span)?;
     }
-    Ok(Some((rooms, starts)))
+    Ok(Some((spans, starts)))
 }
 
 impl<'a> PatchTarget<'a> {
@@ -139,25 +139,25 @@ impl<'a> PatchTarget<'a> {
         touched: &[Touched],
         (free_behind, slack): (usize, bool),
     ) -> Result<Option<Self>> {
-        let Some((rooms, starts)) = block_layout(header, prefix, touched)? else {
+        let Some((spans, starts)) = block_layout(header, prefix, touched)? else {
             return Ok(None);
         };
         let prefix = &prefix[..body(header).min(prefix.len())];
         let mut bytes = Buffer::copy_of(prefix)?;
-        bytes.resize(prefix.len() + rooms.iter().map(Range::len).sum::<usize>())?;
+        bytes.resize(prefix.len() + spans.iter().map(Range::len).sum::<usize>())?;
         if !header.is_memcpyed() {
             bytes[header.overhead()..prefix.len()].fill(0);
         }
-        // Adjacent rooms are read by one call.
+        // Adjacent spans are read by one call.
         let mut to = prefix.len();
-        let places: TryVec<usize> = rooms
+        let places: TryVec<usize> = spans
             .iter()
-            .scan(to, |end, capacity| {
-                *end += capacity.len();
-                Some(*end - capacity.len())
+            .scan(to, |end, span| {
+                *end += span.len();
+                Some(*end - span.len())
             })
             .collect_vec()?;
-        for run in rooms.chunk_by(|a, b| a.end == b.start) {
+        for run in spans.chunk_by(|a, b| a.end == b.start) {
             let (first, end) = (run[0].start, run[run.len() - 1].end);
             source.read_at(first, &mut bytes[to..to + end - first])?;
             to += end - first;
@@ -179,7 +179,7 @@ impl<'a> PatchTarget<'a> {
         Ok(Some(Self {
             chunk_bytes: ChunkBytes::File(source, bytes, small),
             header,
-            rooms,
+            spans,
             places,
             starts,
             free_behind,
@@ -194,14 +194,14 @@ impl<'a> PatchTarget<'a> {
     /// [`Error::INVALID_PARAM`] for blocks that do not exist.
     pub(super) fn of(chunk: &Chunk<'a>, touched: &[Touched]) -> Result<Option<Self>> {
         let (header, bytes) = (chunk.header(), chunk.bytes());
-        let Some((rooms, starts)) = block_layout(header, bytes, touched)? else {
+        let Some((spans, starts)) = block_layout(header, bytes, touched)? else {
             return Ok(None);
         };
         Ok(Some(Self {
             chunk_bytes: ChunkBytes::Memory(bytes),
             header,
-            places: rooms.iter().map(|capacity| capacity.start).collect_vec()?,
-            rooms,
+            places: spans.iter().map(|span| span.start).collect_vec()?,
+            spans,
             starts,
             free_behind: usize::MAX,
             slack: true,
@@ -221,9 +221,9 @@ impl<'a> PatchTarget<'a> {
         }
         let sums = Checksums::in_checked_prefix(self.prefix(), header)?;
         for (i, t) in touched.iter().enumerate().filter(|(_, t)| !t.whole) {
-            let (capacity, size) = (self.capacity(i), blocksize_of(header, t.nblock));
-            let len = streams_len(header, capacity, size, |_| ()).map_err(|_| Error::DATA)?;
-            sums.check_block(t.nblock, &capacity[..len])?;
+            let (span, size) = (self.block(i), blocksize_of(header, t.nblock));
+            let len = streams_len(header, span, size, |_| ()).map_err(|_| Error::DATA)?;
+            sums.check_block(t.nblock, &span[..len])?;
         }
         Ok(())
     }
@@ -264,13 +264,13 @@ impl<'a> PatchTarget<'a> {
     }
 
     /// The content of the room of the `i`th touched block.
-    pub(super) fn capacity(&self, i: usize) -> &[u8] {
-        &self.bytes()[self.places[i]..][..self.rooms[i].len()]
+    pub(super) fn block(&self, i: usize) -> &[u8] {
+        &self.bytes()[self.places[i]..][..self.spans[i].len()]
     }
 
     /// The content of the room of the `i`th touched block, and where in the chunk it begins.
-    pub(super) fn capacity_at(&self, i: usize) -> (usize, &[u8]) {
-        (self.rooms[i].start, self.capacity(i))
+    pub(super) fn block_at(&self, i: usize) -> (usize, &[u8]) {
+        (self.spans[i].start, self.block(i))
     }
 
     /// Header, block starts and checksums of the chunk, if it has checksums.
@@ -291,12 +291,12 @@ impl<'a> PatchTarget<'a> {
         Ok(Some(bytes))
     }
 
-    /// Whether the streams of the touched blocks end within their rooms.
+    /// Whether the streams of the touched blocks end within their spans.
     pub(super) fn blocks_fit(&self, chunk: &Chunk, touched: &[Touched]) -> bool {
-        let mut blocks = touched.iter().zip(&self.rooms);
-        blocks.all(|(t, capacity)| {
+        let mut blocks = touched.iter().zip(&self.spans);
+        blocks.all(|(t, span)| {
             let bytes = chunk.compressed(t.nblock, |_| ());
-            bytes.is_ok_and(|bytes| bytes.len() <= capacity.len())
+            bytes.is_ok_and(|bytes| bytes.len() <= span.len())
         })
     }
 }

@@ -60,17 +60,14 @@ impl EncodeParams {
         }
     }
 
-    /// The release of Blosc whose streams the codec writes, which depends on whether blocks are
+    /// The library whose streams the codec writes; for Blosc 1 that depends on whether blocks are
     /// split.
     #[inline(always)]
     #[cfg_attr(
         not(feature = "blosc1"),
-        allow(
-            unused_variables,
-            reason = "one release writes the same streams in both"
-        )
+        allow(unused_variables, reason = "without Blosc 1 there is one dialect")
     )]
-    pub(super) fn release(&self, split: bool) -> Dialect {
+    pub(super) fn dialect(&self, split: bool) -> Dialect {
         match self.rules {
             Rules::Blosc2 => Dialect::Blosc2,
             #[cfg(feature = "blosc1")]

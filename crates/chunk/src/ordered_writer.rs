@@ -2,8 +2,7 @@
 //! order.
 
 use super::encode_block::{Encoded, RawBlock};
-use oxiblosc_base::memory::lock;
-use oxiblosc_base::memory::{AlignedBuffer, TryVec};
+use oxiblosc_base::memory::{AlignedBuffer, TryVec, lock};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_filters as filters;
 use std::sync::{Mutex, MutexGuard};

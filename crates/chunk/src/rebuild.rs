@@ -270,14 +270,14 @@ impl ChunkLayout<'_> {
         Ok(damaged)
     }
 
-    /// Tries to flip one bit of block `nblock`, which lies in `capacity`, so that its checksum
+    /// Tries to flip one bit of block `nblock`, which lies in `span`, so that its checksum
     /// matches; with checksums of pages, one bit of each page.
-    fn correct_block(&self, bytes: &mut [u8], nblock: usize, capacity: Range<usize>) {
+    fn correct_block(&self, bytes: &mut [u8], nblock: usize, span: Range<usize>) {
         let layout = TableLayout::of(self.header);
         let place = layout.place(nblock);
         let (prefix, behind) = bytes.split_at_mut(self.end);
         let sums = &prefix[self.table..][place];
-        let whole = &mut behind[capacity.start - self.end..capacity.end - self.end];
+        let whole = &mut behind[span.start - self.end..span.end - self.end];
         if layout.has_pages() {
             let Some((size, data)) = whole.split_first_chunk_mut::<4>() else {
                 return;
@@ -290,7 +290,7 @@ impl ChunkLayout<'_> {
         }
         let sum = i32_at(sums, 0) as u32;
         if !one_bit::correct(whole, sum)
-            && let Some(streams) = self.streams(bytes, capacity.start, nblock)
+            && let Some(streams) = self.streams(bytes, span.start, nblock)
         {
             // The room has free bytes behind the streams, which the checksum does not cover.
             one_bit::correct(&mut bytes[streams], sum);

@@ -2,9 +2,8 @@
 
 use super::header::i32_at;
 use oxiblosc_base::Result;
-use oxiblosc_base::memory::lock;
 use oxiblosc_base::memory::sort::sort;
-use oxiblosc_base::memory::{AlignedBuffer, TryVec};
+use oxiblosc_base::memory::{AlignedBuffer, TryVec, lock};
 use std::sync::{Mutex, OnceLock};
 
 /// Reads bytes of a chunk that is not in memory, for example from a file. Several workers may read

@@ -2,8 +2,7 @@
 
 use super::workers::Workers;
 use oxiblosc_base::Result;
-use oxiblosc_base::memory::lock;
-use oxiblosc_base::memory::{Collect, TryVec};
+use oxiblosc_base::memory::{Collect, TryVec, lock};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

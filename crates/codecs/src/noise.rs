@@ -143,8 +143,8 @@ impl NoiseDetector {
         let mut known = 0;
         for (at, piece) in pieces(stream).enumerate() {
             let mut histogram = Histogram::EMPTY;
-            let prefix = histogram.add_prefix(piece);
-            if prefix < min_method {
+            let method = histogram.add_prefix(piece);
+            if method < min_method {
                 continue;
             }
             if known == 0 {
@@ -159,8 +159,8 @@ impl NoiseDetector {
             // chance.
             let full = (at as u32 + 1).min(pieces_in_window);
             let max_repeats = search.max_repeats * full / pieces_in_window;
-            // A piece with an uneven prefix is not random. Its repeats are not due to chance.
-            let most = match prefix {
+            // A piece with an uneven method is not random. Its repeats are not due to chance.
+            let most = match method {
                 Method::Store => max_repeats.max(MAX_HUFFMAN_REPEATS),
                 _ => MAX_HUFFMAN_REPEATS,
             };

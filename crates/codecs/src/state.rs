@@ -22,7 +22,7 @@ pub struct Encoder {
     /// are short or longer than 128 KB.
     pub shuffled: bool,
     /// The library whose streams are written.
-    pub release: Dialect,
+    pub dialect: Dialect,
 }
 
 impl Encoder {
@@ -64,7 +64,7 @@ impl Encoder {
             return Ok(0);
         }
         #[cfg(feature = "blosc1")]
-        if let Dialect::Blosc1 { split } = self.release {
+        if let Dialect::Blosc1 { split } = self.dialect {
             match codec {
                 Codec::BloscLz => return self.blosclz.compress_as_blosc1(split, clevel, src, dst),
                 Codec::Lz4hc => return self.lz4hc.compress_as_blosc1(clevel, src, dst),

@@ -130,10 +130,8 @@ fn every_stream_comes_back_and_fits_where_it_says() {
                     // With one byte less it does not fit, and nothing is written behind the
                     // destination.
                     let mut tight = vec![0x55; n - 1 + 64];
-                    let (capacity, guard) = tight.split_at_mut(n - 1);
-                    let less = encoder
-                        .compress(codec, clevel, None, &data, capacity)
-                        .unwrap();
+                    let (dst, guard) = tight.split_at_mut(n - 1);
+                    let less = encoder.compress(codec, clevel, None, &data, dst).unwrap();
                     assert!(less < n, "{codec:?} {clevel} {name}");
                     assert!(
                         guard.iter().all(|&b| b == 0x55),

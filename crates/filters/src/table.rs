@@ -57,7 +57,7 @@ type OfCells = fn(BlockShape, u8, usize, &[u8], &mut [u8]) -> Result<()>;
 
 /// What a filter does with a block.
 pub enum FilterKind {
-    /// One that the format defines: the pipeline has its own code for it.
+    /// One that is neither of streams, cells nor items: the pipeline has its own code for it.
     OfFormat,
     /// One for the byte streams of a shuffled block. Their number is the meta byte, or the size of
     /// an item.

@@ -188,18 +188,18 @@ pub fn has_frame(file: &dyn Storage, start: u64, size: u64) -> Result<bool> {
         let mut from = 0;
         while let Some(stem) = stem_from(&bytes, from) {
             from = stem.end;
-            let Some(prefix) = stem.start.checked_sub(MAGIC_POS) else {
+            let Some(start) = stem.start.checked_sub(MAGIC_POS) else {
                 continue;
             };
-            if Header::has_magic(&bytes[prefix..]) {
+            if Header::has_magic(&bytes[start..]) {
                 return Ok(true);
             }
-            let pos = at + prefix as u64;
-            if let Some(len) = uncommitted(&bytes[prefix..], size - pos) {
+            let pos = at + start as u64;
+            if let Some(len) = uncommitted(&bytes[start..], size - pos) {
                 next = next.max(pos + len);
                 // The search goes on behind that frame in the same piece, so that no bytes are read
                 // twice.
-                let end = prefix as u64 + len;
+                let end = start as u64 + len;
                 if end >= bytes.len() as u64 {
                     break;
                 }

@@ -6,7 +6,7 @@
 mod changes;
 mod parse;
 
-use super::binding::{Binding, prefix_of};
+use super::binding::{Binding, sum_of};
 use super::change::Change;
 use super::fingerprint::{self, ChecksumScope};
 use super::header::{Header, set_extent};
@@ -144,7 +144,7 @@ impl Memory {
             let chunk = chunk.ok_or(Error::INVALID_HEADER)?;
             let header = ChunkHeader::parse(chunk)?;
             let bytes = chunk.get(..header.cbytes).ok_or(Error::INVALID_HEADER)?;
-            bound.add(place, prefix_of(&EncodedChunk { bytes, header })?);
+            bound.add(place, sum_of(&EncodedChunk { bytes, header })?);
         }
         Ok(bound)
     }

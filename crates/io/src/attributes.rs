@@ -21,16 +21,14 @@ const USER: &[u8] = b"user.";
 /// # Errors
 /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
 pub fn copy(old: &File, new: &File) -> Result<()> {
-    let names = read(|capacity| attributes::names(old, capacity))?;
+    let names = read(|buffer| attributes::names(old, buffer))?;
     let AttributeValue::Bytes(names) = names else {
         return Ok(());
     };
     let names = names.split_inclusive(|byte| *byte == 0);
     let names = names.filter_map(|name| CStr::from_bytes_with_nul(name).ok());
     for name in names.filter(|name| name.to_bytes().starts_with(USER)) {
-        if let AttributeValue::Bytes(value) =
-            read(|capacity| attributes::value(old, name, capacity))?
-        {
+        if let AttributeValue::Bytes(value) = read(|buffer| attributes::value(old, name, buffer))? {
             let _ = attributes::set(new, name, &value);
         }
     }
@@ -42,13 +40,11 @@ pub fn copy(old: &File, new: &File) -> Result<()> {
 /// # Errors
 /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
 pub fn acl(file: &File) -> Result<Option<TryVec<u8>>> {
-    Ok(
-        match read(|capacity| attributes::value(file, ACL, capacity))? {
-            AttributeValue::Bytes(acl) => Some(acl),
-            AttributeValue::Absent => None,
-            AttributeValue::Unreadable => Some(TryVec::new()),
-        },
-    )
+    Ok(match read(|buffer| attributes::value(file, ACL, buffer))? {
+        AttributeValue::Bytes(acl) => Some(acl),
+        AttributeValue::Absent => None,
+        AttributeValue::Unreadable => Some(TryVec::new()),
+    })
 }
 
 /// The result of reading an attribute.
@@ -136,12 +132,12 @@ mod tests {
     /// All attributes that a file has.
     fn all(name: &CStr) -> BTreeMap<CString, Vec<u8>> {
         let file = open(name);
-        let Ok(AttributeValue::Bytes(names)) = read(|capacity| attributes::names(&file, capacity))
+        let Ok(AttributeValue::Bytes(names)) = read(|buffer| attributes::names(&file, buffer))
         else {
             panic!("no names");
         };
         let names = names.split_inclusive(|byte| *byte == 0);
-        let value = |name: &CStr| match read(|capacity| attributes::value(&file, name, capacity)) {
+        let value = |name: &CStr| match read(|buffer| attributes::value(&file, name, buffer)) {
             Ok(AttributeValue::Bytes(value)) => value.to_vec(),
             _ => panic!("no value"),
         };

@@ -2,8 +2,7 @@
 
 use crate::{Backend, Mode, Storage};
 use oxiblosc_base::memory::env::trace;
-use oxiblosc_base::memory::lock;
-use oxiblosc_base::memory::{CStrBuf, Shared, shared_dyn};
+use oxiblosc_base::memory::{CStrBuf, Shared, lock, shared_dyn};
 use oxiblosc_base::system::exceptions;
 use oxiblosc_base::{Error, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};

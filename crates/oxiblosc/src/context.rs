@@ -5,8 +5,7 @@ use crate::encoding::EncodeContext;
 use crate::ndim::meta::block_shape;
 use crate::params::{CParams, DParams, EncodeRequest};
 use oxiblosc_base::cells::BlockShape;
-use oxiblosc_base::memory::lock;
-use oxiblosc_base::memory::{Buffer, TryVec, boxed};
+use oxiblosc_base::memory::{Buffer, TryVec, boxed, lock};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encode::ChunkInput;
@@ -164,7 +163,7 @@ impl EncodeContext for Compressor {
         _source: Option<&[u8]>,
         _nbytes: i32,
         _dest: Option<&mut [u8]>,
-        _room: usize,
+        _capacity: usize,
     ) -> Result<()> {
         self.params.check_codec()
     }

@@ -32,7 +32,7 @@ pub trait DecodeContext: Sync {
         _header: &ChunkHeader,
         _prefix: &[u8],
         _dest: Option<&mut [u8]>,
-        _room: usize,
+        _capacity: usize,
     ) {
     }
 

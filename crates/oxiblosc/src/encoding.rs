@@ -51,7 +51,7 @@ pub trait EncodeContext: Sync {
         _source: Option<&[u8]>,
         _nbytes: i32,
         _dest: Option<&mut [u8]>,
-        _room: usize,
+        _capacity: usize,
     ) -> Result<()> {
         Ok(())
     }

@@ -87,8 +87,8 @@ pub fn trailer(header: &ChunkHeader, lazy: &[u8]) -> Result<LazyTrailer> {
 pub type LazySource = Option<Box<dyn BlockSource>>;
 
 /// Parses a chunk that may be lazy, in which case `find` gives the source of its blocks. It gets
-/// what is wrong with the trailer, which counts less than what is wrong with the context. The parsed
-/// chunk is put into `place`, and that source into `kept`, so that both outlive this call.
+/// what is wrong with the trailer, which counts less than what is wrong with the context. The
+/// parsed chunk is put into `place`, and that source into `kept`, so that both outlive this call.
 ///
 /// # Errors
 /// [`Error::INVALID_PARAM`] for a lazy chunk without a super-chunk, or with one whose chunks are in

@@ -146,10 +146,10 @@ fn blocks_behind(header: &ChunkHeader, chunk: &[u8], there: usize) -> Option<Vec
     )
 }
 
-/// The chunk at the front of `capacity`, if correcting one bit of the header, or of the value that
+/// The chunk at the front of `bytes`, if correcting one bit of the header, or of the value that
 /// it repeats, makes its checksum fit.
-fn with_header_bit(capacity: &[u8], faults: &dyn Files) -> Option<Rebuilt> {
-    let mut bytes = faults.readable(Buffer::copy_of(capacity))?;
+fn with_header_bit(bytes: &[u8], faults: &dyn Files) -> Option<Rebuilt> {
+    let mut bytes = faults.readable(Buffer::copy_of(bytes))?;
     let bits = 8 * bytes.len().min(EXTENDED_HEADER_LENGTH + MAX_TYPESIZE);
     for bit in 0..bits {
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -176,9 +176,9 @@ impl ChunkRepair<'_> {
             return self.proven(chunk, true);
         }
         if self.checksums
-            && let Some(capacity) = chunks.capacity(place)
+            && let Some(bytes) = chunks.bytes_to_next(place)
             && let Some(Rebuilt { chunk, proven }) =
-                self.with_prefix_rebuilt(&capacity, read.as_deref())
+                self.with_prefix_rebuilt(&bytes, read.as_deref())
         {
             return self.proven(&chunk, proven);
         }
@@ -199,20 +199,20 @@ impl ChunkRepair<'_> {
 
     /// The chunk with a front that makes its checksum fit: rebuilt from its own header or those of
     /// other chunks, or with one bit corrected.
-    fn with_prefix_rebuilt(&self, capacity: &[u8], read: Option<&[u8]>) -> Option<Rebuilt> {
+    fn with_prefix_rebuilt(&self, bytes: &[u8], read: Option<&[u8]>) -> Option<Rebuilt> {
         let own = read.and_then(|chunk| ChunkHeader::parse(chunk).ok());
         let others = self.templates.iter().map(|template| {
             let nbytes = self.expected.unwrap_or(template.nbytes);
             let mut header = ChunkHeader {
                 nbytes,
-                cbytes: capacity.len(),
+                cbytes: bytes.len(),
                 ..*template
             };
             header.set_blocks(template.blocks);
             header
         });
         let rebuilt = own.into_iter().chain(others).filter_map(|header| {
-            let rebuilt = self.faults.readable(rebuild::rebuild(&header, capacity));
+            let rebuilt = self.faults.readable(rebuild::rebuild(&header, bytes));
             let rebuilt = rebuilt.flatten();
             rebuilt.filter(|rebuilt| is_proven(&rebuilt.chunk))
         });
@@ -232,7 +232,7 @@ impl ChunkRepair<'_> {
             })
             .or_else(|| {
                 (!is_other)
-                    .then(|| with_header_bit(capacity, self.faults))
+                    .then(|| with_header_bit(bytes, self.faults))
                     .flatten()
             })
     }
@@ -367,21 +367,21 @@ impl ChunkRepair<'_> {
     /// The chunk at a place with one field of its header put right, for which the frame or its
     /// other chunks tell another value.
     fn with_field_corrected(&self, place: u64, chunks: &ChunkFinder) -> Option<Kept> {
-        let mut capacity = chunks.capacity(place)?;
-        let prefix: Front = capacity.first_chunk().copied()?;
-        let reported = ChunkHints {
+        let mut bytes = chunks.bytes_to_next(place)?;
+        let prefix: Front = bytes.first_chunk().copied()?;
+        let hints = ChunkHints {
             parameters: self.parameters,
             usual: self.usual,
             nbytes: self.expected,
-            cbytes: Some(capacity.len()),
+            cbytes: Some(bytes.len()),
         };
-        reported
+        hints
             .corrections(&prefix)
             .into_iter()
             .find_map(|correction| {
-                capacity[..prefix.len()].copy_from_slice(&correction.prefix);
-                let header = ChunkHeader::parse(&capacity).ok()?;
-                let chunk = capacity.get(..header.cbytes)?;
+                bytes[..prefix.len()].copy_from_slice(&correction.prefix);
+                let header = ChunkHeader::parse(&bytes).ok()?;
+                let chunk = bytes.get(..header.cbytes)?;
                 if header.has_checksums() || !self.is_right(chunk) {
                     return None;
                 }

@@ -41,7 +41,7 @@ impl<'a> ChunkFinder<'a> {
         self.image.faults
     }
 
-    /// Sets where the chunks are, for [`Self::capacity`]. The last one ends before `limit`.
+    /// Sets where the chunks are, for [`Self::bytes_to_next`]. The last one ends before `limit`.
     pub fn set_bounds(&mut self, locations: &RunList<ChunkLocation>, limit: u64) {
         self.bounds = locations.places().chain([limit]).collect();
         self.bounds.sort_unstable();
@@ -76,7 +76,7 @@ impl<'a> ChunkFinder<'a> {
     }
 
     /// The bytes from the chunk to the next one, whatever its header says.
-    pub fn capacity(&self, place: u64) -> Option<Buffer> {
+    pub fn bytes_to_next(&self, place: u64) -> Option<Buffer> {
         self.in_file(place, |image, pos| {
             let end = match self.folder {
                 Some(_) => image.size,

@@ -384,11 +384,11 @@ fn lead_to_chunks(
             // The others would overlap the first one.
             ChunkLocation::At(_) if range.len() > 1 => return false,
             ChunkLocation::At(pos) => {
-                let capacity = image.size.saturating_sub(*pos);
+                let len = image.size.saturating_sub(*pos);
                 let Some(prefix) = image.read(*pos, HEADER) else {
                     return false;
                 };
-                let chunk = plausible(&prefix, capacity, Some(header));
+                let chunk = plausible(&prefix, len, Some(header));
                 match chunk {
                     Some(chunk) => {
                         ends.push((*pos, *pos + chunk.cbytes as u64));
@@ -408,17 +408,17 @@ fn lead_to_chunks(
     starts.sort_unstable();
     for (nchunk, pos) in doubtful {
         let next = starts.partition_point(|start| *start <= pos);
-        let capacity = starts.get(next).map_or(0, |next| next - pos);
-        let reported = ChunkHints {
+        let len = starts.get(next).map_or(0, |next| next - pos);
+        let hints = ChunkHints {
             parameters: &header.parameters,
             usual: &usual,
             nbytes: nbytes_of(header, nchunk),
-            cbytes: usize::try_from(capacity).ok(),
+            cbytes: usize::try_from(len).ok(),
         };
-        if mended(image, pos, header, &reported, &mut budget).is_none() {
+        if mended(image, pos, header, &hints, &mut budget).is_none() {
             return false;
         }
-        ends.push((pos, pos + capacity));
+        ends.push((pos, pos + len));
     }
     ends.sort_unstable();
     ends.windows(2).all(|pair| pair[0].1 <= pair[1].0)

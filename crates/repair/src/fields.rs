@@ -114,17 +114,17 @@ impl ChunkHints<'_> {
         let blocksize = (parameters.blocksize > 0).then(|| parameters.blocksize.to_le_bytes());
         let codec = Codec::from_code(parameters.compcode.into());
         let flags = codec.map(|codec| (prefix[2] & !CODEC_BITS) | codec.format() << 5);
-        let mut reported: Vec<(Field, Vec<u8>)> = vec![(TYPESIZE, vec![typesize])];
-        reported.extend(self.nbytes.and_then(int32).map(|n| (NBYTES, n.to_vec())));
-        reported.extend(self.cbytes.and_then(int32).map(|n| (CBYTES, n.to_vec())));
-        reported.extend(blocksize.map(|n| (BLOCKSIZE, n.to_vec())));
-        reported.extend(flags.map(|flags| (FLAGS, vec![flags])));
-        reported.push((FILTERS, parameters.filters.to_vec()));
-        reported.push((FILTER_PARAMETERS, parameters.filters_meta.to_vec()));
+        let mut expected: Vec<(Field, Vec<u8>)> = vec![(TYPESIZE, vec![typesize])];
+        expected.extend(self.nbytes.and_then(int32).map(|n| (NBYTES, n.to_vec())));
+        expected.extend(self.cbytes.and_then(int32).map(|n| (CBYTES, n.to_vec())));
+        expected.extend(blocksize.map(|n| (BLOCKSIZE, n.to_vec())));
+        expected.extend(flags.map(|flags| (FLAGS, vec![flags])));
+        expected.push((FILTERS, parameters.filters.to_vec()));
+        expected.push((FILTER_PARAMETERS, parameters.filters_meta.to_vec()));
         if let UsualFields(Some(usual)) = self.usual {
-            reported.extend(USUAL.map(|field| (field.clone(), usual[field.1].to_vec())));
+            expected.extend(USUAL.map(|field| (field.clone(), usual[field.1].to_vec())));
         }
-        let other = reported
+        let other = expected
             .into_iter()
             .filter(|(Field(_, at), value)| prefix[at.clone()] != value[..]);
         let corrected = other.map(|(field, value)| {
@@ -183,17 +183,17 @@ mod tests {
         right[12..16].copy_from_slice(&300i32.to_le_bytes());
         right[21] = 1;
         let usual = UsualFields::among(&[right; 3]);
-        let reported = ChunkHints {
+        let hints = ChunkHints {
             parameters: &parameters,
             usual: &usual,
             nbytes: Some(1000),
             cbytes: Some(300),
         };
-        assert_eq!(reported.corrections(&right), []);
+        assert_eq!(hints.corrections(&right), []);
         for at in 0..HEADER {
             let mut prefix = right;
             prefix[at] ^= 0x41;
-            let corrections = reported.corrections(&prefix);
+            let corrections = hints.corrections(&prefix);
             assert!(
                 corrections.iter().any(|one| one.prefix == right),
                 "{at}: {corrections:?}"
@@ -201,19 +201,19 @@ mod tests {
             // Two damaged fields are not put right.
             let other = if at < 16 { 23 } else { 3 };
             prefix[other] ^= 0x10;
-            let corrections = reported.corrections(&prefix);
+            let corrections = hints.corrections(&prefix);
             assert!(corrections.iter().all(|one| one.prefix != right), "{at}");
         }
         // A single chunk is known by its frame alone.
         let usual = UsualFields::among(&[]);
-        let reported = ChunkHints {
+        let hints = ChunkHints {
             usual: &usual,
-            ..reported
+            ..hints
         };
         for at in [2, 3, 4, 7, 12, 16, 21, 24] {
             let mut prefix = right;
             prefix[at] ^= 0x40;
-            let corrections = reported.corrections(&prefix);
+            let corrections = hints.corrections(&prefix);
             assert!(corrections.iter().any(|one| one.prefix == right), "{at}");
         }
     }

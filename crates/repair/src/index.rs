@@ -14,7 +14,7 @@ use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, Special};
-use oxiblosc_frame::binding::{Binding, prefix_of};
+use oxiblosc_frame::binding::{Binding, sum_of};
 use oxiblosc_frame::fingerprint::of_index;
 use oxiblosc_frame::header::{FrameKind, Header, MIN_LEN};
 use oxiblosc_frame::offsets::{ChunkPlace, Offsets, WIDTH};
@@ -90,7 +90,7 @@ impl SalvagedIndex {
         let places = self.places();
         let bound = places.iter().try_fold(Binding::EMPTY, |mut bound, place| {
             let chunk = chunks.read(start.checked_add(*place)?)?;
-            bound.add(*place, prefix_of(&EncodedChunk::parse(&chunk).ok()?).ok()?);
+            bound.add(*place, sum_of(&EncodedChunk::parse(&chunk).ok()?).ok()?);
             Some(bound)
         });
         bound.is_some_and(|bound| bound != known)

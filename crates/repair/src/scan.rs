@@ -32,21 +32,20 @@ pub(crate) struct Scan {
 }
 
 /// The header at `pos` with one field put right, if such a chunk ends exactly where the room that
-/// is `reported` ends.
+/// is `hints` ends.
 pub(crate) fn mended(
     image: &RolledBackFile,
     pos: u64,
     frame: &Header,
-    reported: &ChunkHints,
+    hints: &ChunkHints,
     budget: &mut ScanBudget,
 ) -> Option<ChunkHeader> {
     let prefix: Front = image.read(pos, HEADER)?.first_chunk().copied()?;
-    let capacity = reported.cbytes? as u64;
-    let corrections = reported.corrections(&prefix).into_iter();
+    let len = hints.cbytes? as u64;
+    let corrections = hints.corrections(&prefix).into_iter();
     let mut headers =
-        corrections.filter_map(|correction| plausible(&correction.prefix, capacity, Some(frame)));
-    headers
-        .find(|header| header.cbytes as u64 == capacity && starts_well(header, image, pos, budget))
+        corrections.filter_map(|correction| plausible(&correction.prefix, len, Some(frame)));
+    headers.find(|header| header.cbytes as u64 == len && starts_well(header, image, pos, budget))
 }
 
 /// Searches for chunks from `start` to `limit`.
@@ -143,8 +142,8 @@ fn search(
         }
         let window = image.read(pos, len)?;
         let hit = window.windows(HEADER).enumerate().find(|(at, bytes)| {
-            let capacity = limit - pos - *at as u64;
-            plausible(bytes, capacity, frame)
+            let len = limit - pos - *at as u64;
+            plausible(bytes, len, frame)
                 .is_some_and(|header| starts_well(&header, image, pos + *at as u64, budget))
         });
         if let Some((at, _)) = hit {
@@ -227,22 +226,22 @@ impl Scan {
         let prefix = image.read(pos, HEADER)?;
         // Where it ends: as its own header says, if that is not what is damaged, or at the limit.
         let said = u32::from_le_bytes([prefix[12], prefix[13], prefix[14], prefix[15]]);
-        let leads_on = |capacity: u64| {
-            capacity == limit - pos
-                || image.read(pos + capacity, HEADER).is_some_and(|next| {
-                    plausible(&next, limit - pos - capacity, Some(frame)).is_some()
-                })
+        let leads_on = |len: u64| {
+            len == limit - pos
+                || image
+                    .read(pos + len, HEADER)
+                    .is_some_and(|next| plausible(&next, limit - pos - len, Some(frame)).is_some())
         };
-        let mut rooms = [u64::from(said), limit - pos].into_iter();
-        let capacity = rooms.find(|capacity| *capacity <= limit - pos && leads_on(*capacity))?;
-        let reported = ChunkHints {
+        let mut lens = [u64::from(said), limit - pos].into_iter();
+        let len = lens.find(|len| *len <= limit - pos && leads_on(*len))?;
+        let hints = ChunkHints {
             parameters: &frame.parameters,
             usual: &UsualFields::among(&[before]),
             // It is one between others.
             nbytes: usize::try_from(frame.chunksize).ok().filter(|n| *n > 0),
-            cbytes: usize::try_from(capacity).ok(),
+            cbytes: usize::try_from(len).ok(),
         };
-        mended(image, pos, frame, &reported, budget)
+        mended(image, pos, frame, &hints, budget)
     }
 
     /// The position of the first chunk.

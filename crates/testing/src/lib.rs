@@ -71,8 +71,8 @@ pub fn noise(len: usize) -> Vec<u8> {
 pub fn processor_time() -> std::time::Duration {
     // The system counts when a thread yields. Otherwise it does so every few milliseconds only.
     std::thread::yield_now();
-    let reported =
+    let times =
         std::fs::read_to_string("/proc/thread-self/schedstat").expect("a file of the system");
-    let nanoseconds = reported.split(' ').next().expect("three numbers");
+    let nanoseconds = times.split(' ').next().expect("three numbers");
     std::time::Duration::from_nanos(nanoseconds.parse().expect("a number"))
 }

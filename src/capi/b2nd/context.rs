@@ -57,7 +57,7 @@ impl Params {
     /// Names are null or C strings, contents null or as long as they say; all outlive what is
     /// returned.
     pub unsafe fn others<'a>(&self) -> Result<TryVec<MetalayerRef<'a>>> {
-        let count = capacity(self.nmetalayers).min(B2ND_MAX_METALAYERS);
+        let count = or_zero(self.nmetalayers).min(B2ND_MAX_METALAYERS);
         let layers = self.metalayers[..count].iter().map(|layer| {
             let content = unsafe_granted!(content_of(layer.content, layer.content_len));
             Ok((unsafe_granted!(name_of(layer.name)?), content?))
@@ -67,7 +67,7 @@ impl Params {
 
     /// The shapes of the array, of its chunks and of their blocks.
     pub fn shapes(&self) -> (&[i64], &[i32], &[i32]) {
-        let dims = ..capacity(self.ndim).min(MAX_DIM);
+        let dims = ..or_zero(self.ndim).min(MAX_DIM);
         let (chunkshape, blockshape) = (&self.chunkshape[dims], &self.blockshape[dims]);
         (&self.shape[dims], chunkshape, blockshape)
     }
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn b2nd_create_ctx(
     nmetalayers: i32,
 ) -> *mut b2nd_context_t {
     let ndim = size(ndim)?;
-    let count = capacity(nmetalayers);
+    let count = or_zero(nmetalayers);
     if ndim > MAX_DIM || count > B2ND_MAX_METALAYERS {
         return Err(Error::INVALID_PARAM);
     }

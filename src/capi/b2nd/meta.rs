@@ -68,7 +68,7 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
     not_null!(smeta, ndim, shape, chunkshape, blockshape)?;
     give(dtype, null_mut());
     give(dtype_format, 0);
-    let smeta = bytes(smeta, capacity(smeta_len))?;
+    let smeta = bytes(smeta, or_zero(smeta_len))?;
     let with_dtype = !dtype.is_null() && !dtype_format.is_null();
     let (meta, len) = Meta::parse(smeta, with_dtype)?;
     if let Some(text) = meta.dtype {

@@ -21,7 +21,7 @@ unsafe fn select<'a>(
 ) -> Result<Option<Selection<'a>>> {
     not_null!(selection, sizes)?;
     unsafe_granted!({
-        let list = |d| items((*selection.add(d)).cast_const(), capacity(*sizes.add(d)));
+        let list = |d| items((*selection.add(d)).cast_const(), or_zero(*sizes.add(d)));
         let lists = (0..array.geometry.ndim).map(list).try_collect_vec()?;
         let shape = items(buffershape, array.geometry.ndim)?;
         array.select(&lists, shape, buffersize)

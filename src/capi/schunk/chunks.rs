@@ -132,7 +132,7 @@ pub unsafe extern "C" fn blosc2_schunk_decompress_chunk(
 ) -> c_int {
     let schunk = &ViewedSchunk::from_c(schunk)?;
     // Where there is no place, there must be nothing to write.
-    let capacity = if dest.is_null() { 0 } else { capacity(nbytes) };
+    let capacity = if dest.is_null() { 0 } else { or_zero(nbytes) };
     schunk.decompress_chunk(index(nchunk), bytes_mut(dest.cast(), capacity)?)
 }
 

@@ -10,8 +10,7 @@ use oxiblosc::format::frame::meta::{Metalayer, NAME_MAXLEN};
 use oxiblosc::schunk::host::{Changed, Host, ProgramSettings, WindowCounts};
 use oxiblosc::schunk::windows::{ChunkWindows, LayerWindows};
 use oxiblosc::schunk::{Parameters, State};
-use oxiblosc_base::memory::lock;
-use oxiblosc_base::memory::{Buffer, boxed};
+use oxiblosc_base::memory::{Buffer, boxed, lock};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -93,7 +93,7 @@ pub unsafe extern "C" fn blosc2_schunk_fill_special(
     let schunk = &ViewedSchunk::from_c(schunk)?;
     let (nitems, kind) = (size(nitems)?, Special::fillable(special_value));
     let sample = |kind, nbytes| sample_of(schunk.shown().base(), kind, nbytes);
-    schunk.fill_special(nitems as u64, kind, capacity(chunksize), &sample)
+    schunk.fill_special(nitems as u64, kind, or_zero(chunksize), &sample)
 }
 
 /// A chunk of special values, as the super-chunk's own parameters have it.

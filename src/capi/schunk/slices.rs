@@ -60,7 +60,7 @@ pub unsafe extern "C" fn blosc2_schunk_get_sparse_buffer(
     }
     not_null!(coords, buffer; INVALID_PARAM)?;
     let state = schunk.read()?;
-    let len = ncoords.checked_mul(capacity(state.parameters().typesize));
+    let len = ncoords.checked_mul(or_zero(state.parameters().typesize));
     let len = len.ok_or(Error::INVALID_PARAM)?;
     // A negative coordinate, read as an unsigned one, is behind the last item.
     let coords = items(coords.cast(), ncoords)?;

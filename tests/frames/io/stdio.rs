@@ -127,8 +127,8 @@ fn files_that_are_none() {
                 (1, -1, 0),
                 (1, 1, -1),
             ] {
-                let mut capacity = [0u8; 400];
-                let mut to: *mut c_void = capacity.as_mut_ptr().cast();
+                let mut buffer = [0u8; 400];
+                let mut to: *mut c_void = buffer.as_mut_ptr().cast();
                 reported.push((io.blosc2_stdio_read)(
                     &mut to, size, nitems, position, stream,
                 ));
@@ -151,7 +151,7 @@ fn files_that_are_none() {
                     position,
                     stream,
                 ));
-                reported.push(digest(&capacity) as i64);
+                reported.push(digest(&buffer) as i64);
             }
             reported.push((io.blosc2_stdio_write)(from, huge, 2, 0, stream));
             reported.push(i64::from((io.blosc2_stdio_truncate)(stream, -1)));

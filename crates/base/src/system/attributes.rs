@@ -32,7 +32,7 @@ mod linux {
     use super::*;
     use std::os::fd::AsRawFd;
 
-    fn reported(len: libc::ssize_t) -> io::Result<Option<usize>> {
+    fn len_or_none(len: libc::ssize_t) -> io::Result<Option<usize>> {
         match usize::try_from(len) {
             Ok(len) => Ok(Some(len)),
             Err(_) => {
@@ -50,14 +50,14 @@ mod linux {
     pub fn names(file: &File, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let at = buffer.as_mut_ptr().cast();
         // SAFETY: an open descriptor, and as much room as is said.
-        reported(unsafe { libc::flistxattr(file.as_raw_fd(), at, buffer.len()) })
+        len_or_none(unsafe { libc::flistxattr(file.as_raw_fd(), at, buffer.len()) })
     }
 
     /// As [`names`], for the value of an attribute. None where it has no such attribute.
     pub fn value(file: &File, name: &CStr, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let at = buffer.as_mut_ptr().cast();
         // SAFETY: an open descriptor, a C string, and as much room as is said.
-        reported(unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), at, buffer.len()) })
+        len_or_none(unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), at, buffer.len()) })
     }
 
     /// Whether room was too small, as the attribute has grown.
@@ -79,7 +79,7 @@ mod linux {
     pub fn remove(file: &File, name: &CStr) -> io::Result<()> {
         // SAFETY: an open descriptor and a C string.
         let rc = unsafe { libc::fremovexattr(file.as_raw_fd(), name.as_ptr()) };
-        reported(rc as libc::ssize_t).map(drop)
+        len_or_none(rc as libc::ssize_t).map(drop)
     }
 }
 
@@ -91,12 +91,12 @@ mod others {
     use super::*;
 
     /// None.
-    pub fn names(_file: &File, _room: &mut [u8]) -> io::Result<Option<usize>> {
+    pub fn names(_file: &File, _buffer: &mut [u8]) -> io::Result<Option<usize>> {
         Ok(None)
     }
 
     /// None.
-    pub fn value(_file: &File, _name: &CStr, _room: &mut [u8]) -> io::Result<Option<usize>> {
+    pub fn value(_file: &File, _name: &CStr, _buffer: &mut [u8]) -> io::Result<Option<usize>> {
         Ok(None)
     }
 

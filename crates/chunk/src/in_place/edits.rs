@@ -23,7 +23,7 @@ const WASTE: usize = 64;
 /// The edits that put changed blocks into a chunk.
 #[derive(Default)]
 struct BlockEdits {
-    /// Writes of blocks that fit into their rooms.
+    /// Writes of blocks that fit into their spans.
     overwrites: TryVec<Edit>,
     /// Changes of the table of block starts, for the other blocks.
     starts: TryVec<Edit>,
@@ -149,26 +149,26 @@ impl PatchTarget<'_> {
     ) -> Result<Option<BlockEdits>> {
         let header = self.header;
         let mut edits = BlockEdits::default();
-        for ((t, new), capacity) in touched.iter().zip(changed).zip(&self.rooms) {
+        for ((t, new), span) in touched.iter().zip(changed).zip(&self.spans) {
             let Some(new) = new else {
                 continue;
             };
             let old = chunk.compressed(t.nblock, |_| ())?;
             edits.resized |= new.len() != old.len();
-            if new.len() > capacity.len() {
+            if new.len() > span.len() {
                 let start = header.cbytes + edits.appended.len();
                 edits.starts.push(Edit {
                     at: header.overhead() + 4 * t.nblock,
                     len: 4,
                     new: TransientBytes::copy_of(&(start as i32).to_le_bytes())?,
                 })?;
-                edits.old_starts.push(capacity.start)?;
+                edits.old_starts.push(span.start)?;
                 edits.new_starts.push(start)?;
                 edits.appended.extend_from_slice(new)?;
                 continue;
             }
             let smaller = new.len() < old.len();
-            if smaller && capacity.len() - new.len() > new.len().max(WASTE) {
+            if smaller && span.len() - new.len() > new.len().max(WASTE) {
                 return Ok(None);
             }
             let range = if new.len() == old.len() {
@@ -178,7 +178,7 @@ impl PatchTarget<'_> {
             };
             if !range.is_empty() {
                 edits.overwrites.push(Edit {
-                    at: capacity.start + range.start,
+                    at: span.start + range.start,
                     len: range.len(),
                     new: TransientBytes::copy_of(&new[range])?,
                 })?;

@@ -23,7 +23,7 @@ impl Patcher<'_> {
         let edit = |(i, t): (usize, &Touched)| -> Result<Option<Edit>> {
             let from = header.overhead() + t.nblock * blocksize;
             let old = match mode {
-                PatchMode::InPlace(target) => target.capacity(i),
+                PatchMode::InPlace(target) => target.block(i),
                 _ => &self.chunk.bytes()[from..header.cbytes.min(from + blocksize)],
             };
             let (at, new, kept);
@@ -163,7 +163,7 @@ impl<'a> StoredPages<'a> {
     fn data(&self, i: usize, nblock: usize, bsize: usize) -> Option<(usize, &[u8])> {
         let (place, bytes) = match self.target {
             Some(target) => {
-                let (place, capacity) = target.capacity_at(i);
+                let (place, capacity) = target.block_at(i);
                 (place + 4, capacity.get(4..)?)
             }
             None => {

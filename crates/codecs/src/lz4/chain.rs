@@ -357,10 +357,10 @@ impl LongestMatch {
         // SAFETY: `from < at` (# Safety), and `MF_LIMIT` bytes lie at `at`, as `new` requires.
         let end = unsafe { match_end(src, from, at) }.min(self.limit);
         let before = if self.max_before > 0 {
-            let capacity = from.checked_sub(self.start).unwrap_or(from);
-            // SAFETY: `capacity` is at most `from`, `from < at` (# Safety), and `at` lies within
+            let reach = from.checked_sub(self.start).unwrap_or(from);
+            // SAFETY: `reach` is at most `from`, `from < at` (# Safety), and `at` lies within
             // `src`, as `new` requires.
-            unsafe { match_len_backward(src, from, at, self.max_before.min(capacity)) }
+            unsafe { match_len_backward(src, from, at, self.max_before.min(reach)) }
         } else {
             0
         };

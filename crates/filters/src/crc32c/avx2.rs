@@ -44,9 +44,9 @@ fn fold(bytes: __m256i, factors: __m256i, behind: __m256i) -> __m256i {
 fn remainder(sum: __m256i, more: u64) -> u64 {
     const WITHIN: (i64, i64) = fold_factors(16);
     let within = _mm_set_epi64x(WITHIN.1, WITHIN.0);
-    let prefix = _mm256_castsi256_si128(sum);
-    let first = _mm_clmulepi64_si128::<0x00>(prefix, within);
-    let last = _mm_clmulepi64_si128::<0x11>(prefix, within);
+    let low = _mm256_castsi256_si128(sum);
+    let first = _mm_clmulepi64_si128::<0x00>(low, within);
+    let last = _mm_clmulepi64_si128::<0x11>(low, within);
     let behind = _mm256_extracti128_si256::<1>(sum);
     let sum = _mm_xor_si128(_mm_xor_si128(first, last), behind);
     let crc = _mm_crc32_u64(0, _mm_extract_epi64::<0>(sum) as u64);

@@ -3,7 +3,7 @@
 use super::Disk;
 use super::edit::ChunkChange;
 use super::stored::Stored;
-use crate::binding::{Binding, prefix_of};
+use crate::binding::{Binding, sum_of};
 use crate::change::{Change, ChangedChunk};
 use crate::header::FrameKind;
 use crate::offsets::ChunkPlace;
@@ -14,7 +14,7 @@ use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 
 /// The checksum of a chunk's front after some edits, if it is right.
-fn prefix_after(stored: &Stored, edits: &[Edit]) -> Result<Option<u32>> {
+fn sum_after(stored: &Stored, edits: &[Edit]) -> Result<Option<u32>> {
     let read = |at: usize, buf: &mut [u8]| {
         stored.read(at as u64, buf)?;
         for edit in edits {
@@ -40,8 +40,8 @@ fn prefix_after(stored: &Stored, edits: &[Edit]) -> Result<Option<u32>> {
 
 impl Disk {
     /// The checksum of the front of the chunk at a place.
-    pub(super) fn prefix_at(&mut self, place: u64) -> Result<Option<u32>> {
-        prefix_after(&self.at_place(place)?, &[])
+    pub(super) fn sum_at(&mut self, place: u64) -> Result<Option<u32>> {
+        sum_after(&self.at_place(place)?, &[])
     }
 
     /// The chunk in a file, or in the part of the file, that the index calls this place.
@@ -56,7 +56,7 @@ impl Disk {
     pub(super) fn bound(&mut self) -> Result<Binding> {
         let mut bound = Binding::EMPTY;
         for place in self.view.offsets.places().collect_vec()? {
-            bound.add(place, self.prefix_at(place)?);
+            bound.add(place, self.sum_at(place)?);
         }
         Ok(bound)
     }
@@ -95,10 +95,10 @@ impl Disk {
         };
         let mut binding = before?;
         for (place, _) in leaves {
-            binding.remove(*place, self.prefix_at(*place).ok()?);
+            binding.remove(*place, self.sum_at(*place).ok()?);
         }
         for (chunk, place) in chunks.iter().zip(places) {
-            binding.add(*place, prefix_of(chunk).ok()?);
+            binding.add(*place, sum_of(chunk).ok()?);
         }
         let Change::Update(items) = change else {
             return Some(binding);
@@ -109,7 +109,7 @@ impl Disk {
                     return None;
                 };
                 let stored = self.at_place(place).ok()?;
-                let (old, new) = (prefix_after(&stored, &[]), prefix_after(&stored, edits));
+                let (old, new) = (sum_after(&stored, &[]), sum_after(&stored, edits));
                 binding = binding.replace((place, old.ok()?), (place, new.ok()?));
             }
         }

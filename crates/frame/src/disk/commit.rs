@@ -165,8 +165,8 @@ impl Disk {
             [(sizes_at, sizes), (at, _)] if sizes_at == header.len() as u64 => (at, sizes),
             _ => return Ok(None),
         };
-        let prefix = header.get(at as usize..).unwrap_or_default();
-        let end = at + (prefix.len() + sizes.len()) as u64;
+        let rest = header.get(at as usize..).unwrap_or_default();
+        let end = at + (rest.len() + sizes.len()) as u64;
         let changed = prepared.record.changed_pos as usize + prepared.record.changed.len();
         let is_last = |(at, new): &(u64, &[u8])| at + new.len() as u64 == frame_len;
         let is_possible = !self.options.durable
@@ -179,7 +179,7 @@ impl Disk {
         if !is_possible {
             return Ok(None);
         }
-        let mut new = prefix.to_try_vec()?;
+        let mut new = rest.to_try_vec()?;
         new.extend_from_slice(sizes)?;
         Ok(Some((self.location.base + at, new)))
     }
@@ -360,8 +360,8 @@ impl Disk {
                 // Most writes are by themselves, and need no list.
                 [(at, new)] => file.write_at(self.location.base + at, new)?,
                 run => {
-                    let reloaded = run.iter().map(|(_, new)| *new).collect_vec()?;
-                    file.write_all_at(self.location.base + run[0].0, &reloaded)?;
+                    let pieces = run.iter().map(|(_, new)| *new).collect_vec()?;
+                    file.write_all_at(self.location.base + run[0].0, &pieces)?;
                 }
             }
         }

@@ -11,7 +11,7 @@ use super::edit::ChunkChange;
 use super::limits::{MAX_COMPACT_LEN, Share};
 use super::places::ChunkWrite;
 use super::space::Survey;
-use crate::binding::{Binding, prefix_of};
+use crate::binding::{Binding, sum_of};
 use crate::change::Delta;
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
@@ -66,7 +66,7 @@ impl ClosedHoles {
     pub(super) fn bind(&self, binding: Binding) -> Option<Binding> {
         self.moved.iter().try_fold(binding, |binding, (from, to)| {
             let chunk = &self.bytes[(to - self.first) as usize..];
-            let prefix = prefix_of(&EncodedChunk::parse(chunk).ok()?).ok()?;
+            let prefix = sum_of(&EncodedChunk::parse(chunk).ok()?).ok()?;
             Some(binding.replace((*from, prefix), (*to, prefix)))
         })
     }
@@ -150,9 +150,9 @@ impl Disk {
         let mut binding = self.view.binding;
         for (place, _, new) in &over {
             if let Some(known) = binding {
-                let new = EncodedChunk::parse(new).and_then(|new| prefix_of(&new));
-                let fronts = self.prefix_at(*place).ok().zip(new.ok());
-                binding = fronts.map(|(old, new)| known.replace((*place, old), (*place, new)));
+                let new = EncodedChunk::parse(new).and_then(|new| sum_of(&new));
+                let sums = self.sum_at(*place).ok().zip(new.ok());
+                binding = sums.map(|(old, new)| known.replace((*place, old), (*place, new)));
             }
         }
         let unchanged = self.unchanged()?;
@@ -304,7 +304,7 @@ impl Disk {
         let mut binding = self.view.binding;
         for (place, len) in moving {
             if let Some(known) = binding {
-                let prefix = self.prefix_at(*place).ok();
+                let prefix = self.sum_at(*place).ok();
                 binding = prefix.map(|prefix| known.replace((*place, prefix), (end, prefix)));
             }
             let mut done = 0;

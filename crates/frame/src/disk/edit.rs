@@ -144,8 +144,8 @@ impl Disk {
             return Ok(());
         }
         let end = self.free_list().end();
-        let capacity = self.index_pos() - u64::from(self.view.extent.header_len) - end;
-        if capacity > 2 * slack(end) {
+        let free = self.index_pos() - u64::from(self.view.extent.header_len) - end;
+        if free > 2 * slack(end) {
             let file = self.prepare()?;
             self.move_index(&*file, self.view.offsets.len(), 0)?;
         }
@@ -388,10 +388,10 @@ impl Disk {
         }
         let (from, new) = new_offsets(&delta, count)?;
         self.write_offsets(&mut writes, from, &new)?;
-        let (mut old, mut prefix) = (stored_header(count)?, stored_header(new_count)?);
+        let (mut old, mut new_header) = (stored_header(count)?, stored_header(new_count)?);
         Binding::write(self.view.binding, &mut old);
-        Binding::write(binding, &mut prefix);
-        let mut changed = changed_part(&old, &prefix);
+        Binding::write(binding, &mut new_header);
+        let mut changed = changed_part(&old, &new_header);
         if new_count != count {
             // In a directory this is one write with the frame's header.
             changed.start = 0;
@@ -399,7 +399,7 @@ impl Disk {
         if !changed.is_empty() {
             writes.live.push(Overwrite {
                 pos: self.index_pos() + changed.start as u64,
-                new: &prefix[changed.clone()],
+                new: &new_header[changed.clone()],
                 old: Some(old[changed].to_try_vec()?),
             })?;
         }
@@ -417,7 +417,7 @@ impl Disk {
         let offsets_crc = self.offsets_crc_after(&delta)?;
         let index_crc = match (self.view.checksums.is_any(), offsets_crc) {
             (true, None) => Some(self.index_crc(file)?),
-            _ => offsets_crc.map(|crc| fingerprint::of_index_parts(&prefix, crc)),
+            _ => offsets_crc.map(|crc| fingerprint::of_index_parts(&new_header, crc)),
         };
         let checksums = self.view.checksums;
         let stamp = Some(self.view.next_stamp());

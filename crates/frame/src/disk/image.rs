@@ -61,8 +61,8 @@ impl Image {
         stamp: Stamp,
     ) {
         let end = self.body.len() - self.trailer_len;
-        let (prefix, trailer) = self.body.split_at_mut(end);
-        let index = &mut prefix[..self.index_len];
+        let (before, trailer) = self.body.split_at_mut(end);
+        let index = &mut before[..self.index_len];
         Binding::write(binding, index);
         let index_crc = checksums.is_any().then(|| fingerprint::of_index(index));
         let stamp = Some(stamp);

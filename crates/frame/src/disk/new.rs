@@ -12,7 +12,7 @@ use std::ffi::CStr;
 
 /// The files of a frame that was just created, so that they can be removed if a later step fails.
 pub struct NewFrame {
-    new_files: NewPath,
+    path: NewPath,
     /// For a directory: the paths of the file with the index, of the lock file, and of the chunk
     /// files.
     files: Option<(CStrBuf, CStrBuf, ChunkPaths)>,
@@ -46,7 +46,7 @@ impl NewFrame {
         let is_sparse = kind == FrameKind::Sparse;
         let lock = with_suffix(path, if is_sparse { b"/.b2lock" } else { b".b2lock" })?;
         let beside = (locking && !is_sparse).then_some(&*lock);
-        let new_files = NewPath::planned(path, is_sparse, beside)?;
+        let made = NewPath::planned(path, is_sparse, beside)?;
         let files = match is_sparse {
             true => Some((
                 frame_file(path, kind)?,
@@ -55,19 +55,19 @@ impl NewFrame {
             )),
             false => None,
         };
-        Ok(Self { new_files, files })
+        Ok(Self { path: made, files })
     }
 
     /// Records what was created.
     pub(super) fn created(self) -> Self {
-        let new_files = self.new_files.created();
-        Self { new_files, ..self }
+        let path = self.path.created();
+        Self { path, ..self }
     }
 
     /// Removes the files, as far as possible. Files that were there before stay.
     pub fn remove(&mut self) {
         if let Some((index, lock, chunks)) = &mut self.files
-            && self.new_files.is_there()
+            && self.path.is_there()
         {
             // First by name, as there may be no memory or no file descriptor to read the directory.
             // Chunk files are numbered from 0; any others are removed below, where the directory is
@@ -79,7 +79,7 @@ impl NewFrame {
                 number += 1;
             }
         }
-        self.new_files.remove();
+        self.path.remove();
     }
 }
 

@@ -167,7 +167,7 @@ impl Disk {
                 let is_list = matches!(self.view.offsets, Offsets::List(_));
                 let space = self.space.as_ref().filter(|_| is_list);
                 Ok(Found::Stored(Stored {
-                    expected: self.capacity_to_next(nchunk, place),
+                    expected: self.distance_to_next(nchunk, place),
                     tail: Some(space.map_or(0, |space| space.free.tail(place))),
                     ..stored
                 }))
@@ -214,10 +214,10 @@ impl Disk {
 
     /// The distance in bytes from a chunk to the next one, if that lies behind it: usually the
     /// length of the chunk.
-    fn capacity_to_next(&self, nchunk: usize, place: u64) -> Option<u64> {
+    fn distance_to_next(&self, nchunk: usize, place: u64) -> Option<u64> {
         let next = u64::try_from(self.view.offsets.get(nchunk + 1)?).ok()?;
         next.checked_sub(place)
-            .filter(|capacity| (EXTENDED_HEADER_LENGTH as u64..=MAX_EXPECTED).contains(capacity))
+            .filter(|distance| (EXTENDED_HEADER_LENGTH as u64..=MAX_EXPECTED).contains(distance))
     }
 
     /// The chunk that a lazy chunk refers to. In a contiguous frame, `offset` is in bytes from the

@@ -286,8 +286,8 @@ impl ArrayRef<'_> {
         let mut owned = TryVec::new();
         let mut next = new.iter_mut().peekable();
         for nchunk in kept..nchunks {
-            let created = next.next_if(|(other, _)| *other == nchunk);
-            let slot = match (created, reshape.origin(nchunk)) {
+            let given = next.next_if(|(other, _)| *other == nchunk);
+            let slot = match (given, reshape.origin(nchunk)) {
                 (Some((_, bytes)), _) => {
                     let EncodedChunk { header, .. } = EncodedChunk::parse(bytes)?;
                     let info = ChunkInfo::of(&EncodedChunk { bytes, header });

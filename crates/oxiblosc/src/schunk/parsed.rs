@@ -94,8 +94,8 @@ pub fn patch_stored(
     let Some(touched) = touched(&header)? else {
         return Ok(None);
     };
-    let capacity = (tail as usize, stored.slack);
-    let Some(target) = PatchTarget::read(stored, &header, &prefix, &touched, capacity)? else {
+    let behind = (tail as usize, stored.slack);
+    let Some(target) = PatchTarget::read(stored, &header, &prefix, &touched, behind)? else {
         return Ok(None);
     };
     patch(

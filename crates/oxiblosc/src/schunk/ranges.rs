@@ -1,7 +1,7 @@
 //! Reading and writing ranges of items.
 
 use super::parsed::{ReadExtent, patch_stored};
-use super::recompress::capacity_for_data;
+use super::recompress::buffer_for_data;
 use super::slices::{ChunkPart, ChunkParts, ChunkSizes};
 use super::state::State;
 use super::store::{ChunkUpdate, Location};
@@ -9,8 +9,7 @@ use super::superchunk::SuperChunk;
 use crate::decoding::DecodeContext;
 use crate::encoding::EncodeContext;
 use crate::fill::FilledBlocks;
-use oxiblosc_base::memory::lock;
-use oxiblosc_base::memory::{Buffer, TryVec};
+use oxiblosc_base::memory::{Buffer, TryVec, lock};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
@@ -21,6 +20,7 @@ use oxiblosc_chunk::getitem::{self, ItemRange};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
 use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, Touched};
+use oxiblosc_chunk::rules::UDCODEC_FORMAT;
 use oxiblosc_chunk::scratch;
 use oxiblosc_chunk::work_stealing::StealingQueue;
 use oxiblosc_chunk::workers::Workers;
@@ -31,7 +31,8 @@ use std::sync::{Mutex, PoisonError};
 #[inline]
 pub fn is_plain(header: &ChunkHeader) -> bool {
     let own = |id: &u8| *id <= filter_id::TRUNC_PREC;
-    header.filters.iter().all(own) && (header.udcompcode == 0 || header.flags >> 5 != 6)
+    header.filters.iter().all(own)
+        && (header.udcompcode == 0 || header.flags >> 5 != UDCODEC_FORMAT)
 }
 
 impl ChunkPart {
@@ -314,7 +315,7 @@ impl RangeWriter<'_> {
             return Ok(patched.into());
         }
         let mut scratch = scratch::borrow()?;
-        let data = capacity_for_data(&mut scratch.data, &header)?;
+        let data = buffer_for_data(&mut scratch.data, &header)?;
         self.decoder.decompress(&header, src, data)?;
         data[part.from..part.to].copy_from_slice(new);
         Ok(ChunkUpdate::Whole(self.compressed(data)?))

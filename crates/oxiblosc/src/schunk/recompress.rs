@@ -4,8 +4,7 @@ use super::chunks::WholeChunk;
 use super::ranges::is_plain;
 use super::state::State;
 use super::superchunk::SuperChunk;
-use oxiblosc_base::memory::lock;
-use oxiblosc_base::memory::{AlignedBuffer, Buffer, Collect, TryVec};
+use oxiblosc_base::memory::{AlignedBuffer, Buffer, Collect, TryVec, lock};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode::decompress;
@@ -79,7 +78,7 @@ pub(super) fn recompress(
             for (job, nchunk) in jobs.iter().zip(first..) {
                 from.set_current(nchunk);
                 to.set_current(nchunk);
-                let data = capacity_for_data(&mut scratch.data, &job.header)?;
+                let data = buffer_for_data(&mut scratch.data, &job.header)?;
                 decoder.decompress(&job.header, &job.bytes, data)?;
                 each(to.compress(ChunkInput::Buffer(data), false)?)?;
             }
@@ -90,7 +89,7 @@ pub(super) fn recompress(
 }
 
 /// Scratch memory with the size of the chunk's data.
-pub(super) fn capacity_for_data<'a>(
+pub(super) fn buffer_for_data<'a>(
     data: &'a mut AlignedBuffer,
     header: &ChunkHeader,
 ) -> Result<&'a mut [u8]> {
@@ -135,7 +134,7 @@ impl<'a> RecompressJob<'a> {
             ..self.params.clone().ok_or(Error::FAILURE)?
         };
         let mut scratch = scratch::borrow()?;
-        let data = capacity_for_data(&mut scratch.data, &self.header)?;
+        let data = buffer_for_data(&mut scratch.data, &self.header)?;
         let chunk = Chunk::parse(&self.header, &self.bytes)?;
         decompress(&chunk, data, None, &NoHooks, Workers::ALONE)?;
         let mut new = Buffer::unspecified(nbytes + MAX_OVERHEAD)?;

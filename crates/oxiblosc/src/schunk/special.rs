@@ -70,14 +70,14 @@ impl SuperChunk {
                 counts = match *part {
                     NewChunks::One(bytes) => {
                         let chunk = EncodedChunk::parse(bytes)?;
-                        let created = state.with_checksums(chunk.bytes)?;
-                        let header = match &created {
-                            Some(created) => ChunkHeader::parse(created)?,
+                        let with_checksums = state.with_checksums(chunk.bytes)?;
+                        let header = match &with_checksums {
+                            Some(with_checksums) => ChunkHeader::parse(with_checksums)?,
                             None => chunk.header,
                         };
-                        let bytes = created.as_deref().unwrap_or(chunk.bytes);
+                        let bytes = with_checksums.as_deref().unwrap_or(chunk.bytes);
                         let info = ChunkInfo::of(&EncodedChunk { bytes, header });
-                        ones.push((chunk.bytes, created, header, info))?;
+                        ones.push((chunk.bytes, with_checksums, header, info))?;
                         counts.appended(&info, storage)?
                     }
                     NewChunks::Specials {
@@ -94,8 +94,8 @@ impl SuperChunk {
             if has_specials && counts.chunksize <= 0 {
                 return Err(Error::CHUNK_APPEND);
             }
-            let mut ones = ones.iter().map(|(bytes, created, header, info)| {
-                let (bytes, header) = (created.as_deref().unwrap_or(bytes), *header);
+            let mut ones = ones.iter().map(|(bytes, with_checksums, header, info)| {
+                let (bytes, header) = (with_checksums.as_deref().unwrap_or(bytes), *header);
                 let chunk = EncodedChunk { bytes, header };
                 ArrangedChunk::New(state.changed_chunk(counts.chunksize, info, chunk))
             });

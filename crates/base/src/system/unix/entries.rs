@@ -43,20 +43,20 @@ mod system {
         const LENGTH: usize = 16;
         const NAME: usize = 19;
         directory.rewind().or_error(Error::FAILURE)?;
-        let mut capacity = Entries([0; 4096]);
+        let mut buffer = Entries([0; 4096]);
         loop {
             // SAFETY: an open descriptor, and as much room as is said, aligned as entries are.
             let len = unsafe {
                 libc::syscall(
                     libc::SYS_getdents64,
                     directory.as_raw_fd(),
-                    capacity.0.as_mut_ptr(),
-                    capacity.0.len(),
+                    buffer.0.as_mut_ptr(),
+                    buffer.0.len(),
                 )
             };
             let refused = |_| Error::FAILURE.because(&io::Error::last_os_error());
             let len = usize::try_from(len).map_err(refused)?;
-            let mut entries = capacity.0.get(..len).ok_or(Error::FAILURE)?;
+            let mut entries = buffer.0.get(..len).ok_or(Error::FAILURE)?;
             if entries.is_empty() {
                 return Ok(());
             }

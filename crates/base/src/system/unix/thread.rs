@@ -312,7 +312,7 @@ impl Key {
 
     /// The system's number of the key; none where the system has no more.
     #[inline]
-    fn created(&'static self) -> Option<libc::pthread_key_t> {
+    fn get_or_create(&'static self) -> Option<libc::pthread_key_t> {
         Self::number(match self.state.load(Ordering::Acquire) {
             Self::UNKNOWN => self.make(),
             known => known,
@@ -365,7 +365,7 @@ impl Key {
     #[inline]
     pub fn get(&'static self) -> Option<*mut c_void> {
         // SAFETY: any key will do.
-        Some(unsafe { libc::pthread_getspecific(self.created()?) })
+        Some(unsafe { libc::pthread_getspecific(self.get_or_create()?) })
     }
 
     /// Sets the pointer of this thread; whether that could be done.
@@ -375,7 +375,7 @@ impl Key {
     /// is set.
     pub unsafe fn set(&'static self, pointer: *mut c_void) -> bool {
         // SAFETY: a key of this process, and a pointer that `FREE` takes.
-        self.created()
+        self.get_or_create()
             .is_some_and(|key| unsafe { libc::pthread_setspecific(key, pointer) == 0 })
     }
 }

@@ -99,16 +99,15 @@ mod system {
     #[inline(always)]
     fn ask(from: c_int, path: &CStr, flags: c_int, mask: u32) -> io::Result<libc::statx> {
         let mut there = MaybeUninit::<libc::statx>::zeroed();
-        let capacity = there.as_mut_ptr();
+        let out = there.as_mut_ptr();
         // SAFETY: a C string, and room for what the call fills in.
         #[cfg(not(target_env = "musl"))]
-        let rc = unsafe { libc::statx(from, path.as_ptr(), flags, mask, capacity) };
+        let rc = unsafe { libc::statx(from, path.as_ptr(), flags, mask, out) };
         // musl has that function only since version 1.2.5, and distributions have older ones.
         // SAFETY: a C string, and room for what the call fills in.
         #[cfg(target_env = "musl")]
-        let rc =
-            unsafe { libc::syscall(libc::SYS_statx, from, path.as_ptr(), flags, mask, capacity) }
-                as c_int;
+        let rc = unsafe { libc::syscall(libc::SYS_statx, from, path.as_ptr(), flags, mask, out) }
+            as c_int;
         done(rc)?;
         // SAFETY: numbers, zero where nothing was filled in.
         Ok(unsafe { there.assume_init() })

@@ -162,7 +162,7 @@ impl Key {
     }
 
     /// The system's number of the key; none where the system has no more.
-    fn created(&self) -> Option<u32> {
+    fn get_or_create(&self) -> Option<u32> {
         *self.0.get_or_init(|| {
             stay_loaded();
             // SAFETY: the function stays where it is.
@@ -174,7 +174,7 @@ impl Key {
     /// The pointer of this thread; none where there is no key.
     pub fn get(&'static self) -> Option<*mut c_void> {
         // SAFETY: any key will do.
-        Some(unsafe { FlsGetValue(self.created()?) })
+        Some(unsafe { FlsGetValue(self.get_or_create()?) })
     }
 
     /// Sets the pointer of this thread; whether that could be done.
@@ -184,7 +184,7 @@ impl Key {
     /// is set.
     pub unsafe fn set(&'static self, pointer: *mut c_void) -> bool {
         // SAFETY: a key of this process, and a pointer that `free` takes.
-        self.created()
+        self.get_or_create()
             .is_some_and(|key| unsafe { FlsSetValue(key, pointer) != 0 })
     }
 }

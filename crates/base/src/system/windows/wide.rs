@@ -36,7 +36,7 @@ impl WideString {
         };
         let len = i32::try_from(bytes.len()).map_err(|_| ErrorKind::InvalidInput)?;
         // No page takes more units than bytes.
-        let mut units = capacity(bytes.len())?;
+        let mut units = units_for(bytes.len())?;
         // SAFETY: as many bytes and as much room as is said.
         let written =
             unsafe { MultiByteToWideChar(page, 0, bytes.as_ptr(), len, units.as_mut_ptr(), len) };
@@ -54,7 +54,7 @@ impl WideString {
         let at = self.as_ptr();
         // SAFETY: the text ends, and without room for it the call tells how much there has to be.
         let needed = unsafe { GetFullPathNameW(at, 0, std::ptr::null_mut(), std::ptr::null_mut()) };
-        let mut full = capacity(needed as usize)?;
+        let mut full = units_for(needed as usize)?;
         // SAFETY: as much room as is said.
         let len = unsafe { GetFullPathNameW(at, needed, full.as_mut_ptr(), std::ptr::null_mut()) };
         if len == 0 || len >= needed {
@@ -73,7 +73,7 @@ impl WideString {
         } else {
             (r"\\?\", 0)
         };
-        let mut units = capacity(prefix.len() + full.len() - rest)?;
+        let mut units = units_for(prefix.len() + full.len() - rest)?;
         units.clear();
         units.extend(prefix.encode_utf16());
         units.extend_from_slice(&full[rest..]);
@@ -104,7 +104,7 @@ impl WideString {
 }
 
 /// So many zeros.
-fn capacity(len: usize) -> io::Result<Vec<u16>> {
+fn units_for(len: usize) -> io::Result<Vec<u16>> {
     let mut units = Vec::new();
     units
         .try_reserve_exact(len)

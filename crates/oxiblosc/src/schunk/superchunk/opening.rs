@@ -207,7 +207,7 @@ impl<'a> ScenarioRun<'a> {
                 at: if refreshes { Vec::new() } else { at.to_vec() },
                 calls: 0,
                 asked: 0,
-                created: 0,
+                done: 0,
                 ask,
                 answers,
                 changes: self.scenario.changes,

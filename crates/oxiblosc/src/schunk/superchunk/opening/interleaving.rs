@@ -30,7 +30,7 @@ pub(super) struct Schedule {
     pub(super) at: Vec<usize>,
     pub(super) calls: usize,
     pub(super) asked: usize,
-    pub(super) created: usize,
+    pub(super) done: usize,
     pub(super) ask: Sender<FrameChange>,
     pub(super) answers: Receiver<Result<()>>,
     pub(super) changes: [FrameChange; 2],
@@ -80,10 +80,10 @@ impl Schedule {
     }
 
     pub(super) fn wait(&mut self) {
-        while self.created < self.asked {
+        while self.done < self.asked {
             let answer = self.answers.recv_timeout(TIMEOUT);
             answer.expect("a change in time").expect("a change");
-            self.created += 1;
+            self.done += 1;
         }
     }
 }
