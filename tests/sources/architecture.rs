@@ -17,13 +17,15 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Crates of ours that users of the library may name: the C library, the tool and examples.
-const FRONT: [&str; 5] = [
+/// Crates of ours that users of the library may name: the C library, the tool and examples. Their
+/// tests may name the last.
+const FRONT: [&str; 6] = [
     "oxiblosc",
     "oxiblosc_base",
     "oxiblosc_border",
     "oxiblosc_startup",
     "oxiblosc_repair",
+    "oxiblosc_testing",
 ];
 
 // -------------------------------------------------------------------------------------------------
