@@ -175,8 +175,8 @@ impl PlainBlocks<'_> {
         let (codec, nstreams, nbytes) = (self.codec, self.nstreams, dest.len());
         let mut streams = Streams::new(header, bytes, nbytes).ok()?;
         let (bufs, state) = scratch.parts();
-        // Three closures, as one that is used thrice is not inlined: a call for each stream, through
-        // memory, is a third of the time for a small chunk.
+        // Three closures, as one that is used thrice is not inlined: a call for each stream,
+        // through memory, is a third of the time for a small chunk.
         if nstreams == 1 {
             let decode = |stream: Stream, out: PaddedDst| decode(codec, stream, out, state);
             return streams.decode_all(dest, decode).ok();
