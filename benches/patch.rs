@@ -8,11 +8,10 @@ use libloading::Symbol;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
-use oxiblosc_chunk::header::{ChunkHeader, filter_id};
+use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
+use oxiblosc_chunk::parameters::Parameters;
 use oxiblosc_chunk::patch::{PatchMode, Patcher};
-use oxiblosc_chunk::rules::Rules;
-use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_chunk::workers::Workers;
 use std::ffi::{CString, c_char};
 use std::time::Instant;
@@ -104,32 +103,18 @@ fn kinds() -> [(&'static str, Vec<u8>); 3] {
 /// The parameters of a codec whose blocks have `wanted` bytes, or as many as the tuner chooses if
 /// that is 0.
 fn params(compcode: i32, clevel: i32, wanted: i32) -> EncodeParams {
-    let request = BlocksizeRequest {
-        compcode,
-        clevel,
-        typesize: 8,
-        nbytes: NBYTES as i32,
-        shuffle: true,
-        splitmode: 4,
-    };
-    let blocksize = request.blocksize(wanted);
-    EncodeParams {
+    let parameters = Parameters {
         compcode: compcode as u8,
-        compcode_meta: 0,
-        versionlz: 1,
         clevel: clevel as u8,
-        typesize: 8,
-        blocksize: blocksize as usize,
-        filters: [0, 0, 0, 0, 0, filter_id::SHUFFLE],
-        filters_meta: [0; 6],
-        split: request.split(blocksize),
-        use_dict: false,
-        instrumented: false,
-        extended: true,
-        rules: Rules::Blosc2,
-        checksums: false,
-        nthreads: 1,
+        blocksize: wanted,
+        ..Parameters::DEFAULT
+    };
+    Parameters {
+        blocksize: parameters.tuned_blocksize(NBYTES as i32),
+        ..parameters
     }
+    .check(NBYTES as i32, NBYTES + 32, true)
+    .expect("valid parameters")
 }
 
 /// The seconds of `work`, if they are fewer than `least`.
@@ -177,10 +162,11 @@ fn measure(
         faster(&mut patch, || {
             let patcher = Patcher {
                 chunk: &parsed,
-                params: params.recompress_params(),
+                compcode: params.compcode,
+                clevel: params.clevel,
                 decoding: &NoHooks,
                 encoding: &NoHooks,
-                exec: &Serial,
+                workers: Workers::ALONE,
             };
             let patched = patcher
                 .range(start, new, PatchMode::Edits)

@@ -3,13 +3,17 @@
 use super::hooks::ContextHooks;
 use super::registry;
 use crate::capi::prelude::*;
-use oxiblosc::encoding::{EncodeContext, Format, compress, compress_vlblocks};
-use oxiblosc::format::chunk::ChunkInput;
+use oxiblosc::encoding::{
+    EncodeContext, EncodePlan, EncodeRequest, Format, compress, compress_vlblocks,
+};
 use oxiblosc::format::chunk::header::filter_flags;
-use oxiblosc::format::chunk::hooks::Hooks;
-use oxiblosc::params::EncodeRequest;
+use oxiblosc::format::chunk::hooks::{Hooks, if_needed};
+use oxiblosc::format::chunk::{ChunkInput, EncodeParams};
+use oxiblosc::params::narrow;
+use oxiblosc::schunk::Parameters;
 use oxiblosc::storage::callbacks::catching_exceptions;
 use oxiblosc_base::memory::boxed;
+use std::time::Instant;
 
 /// The data and the place of a chunk, as C hands them over: no data, but a size, where a prefilter
 /// makes them. What is wrong with the place is said after what is wrong with the parameters.
@@ -35,33 +39,102 @@ pub unsafe fn source_and_place<'a>(
 }
 
 impl EncodeContext for Context {
-    fn request(&self, nbytes: i32) -> EncodeRequest {
+    fn parameters(&self) -> Parameters {
         let use_dict = self.use_dict.get() != 0;
-        gather!(EncodeRequest { nbytes, use_dict } get self;
-            typesize, blocksize, compcode, compcode_meta, clevel, splitmode, filters, filters_meta)
+        let (compcode, clevel) = (narrow(self.compcode.get()), narrow(self.clevel.get()));
+        let splitmode = narrow(self.splitmode.get());
+        gather!(Parameters { compcode, clevel, splitmode, use_dict } get self;
+            typesize, blocksize, compcode_meta, filters, filters_meta)
     }
 
-    fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {
-        Ok(boxed(ContextHooks::for_compression(self, source))?)
+    fn begin<'h>(&'h self, mut request: EncodeRequest<'h, '_>) -> Result<EncodePlan<'h>> {
+        if self.typesize.get() <= 0 {
+            return Err(Error::INVALID_PARAM);
+        }
+        self.record(&mut request);
+        let tuned = self.tune()?;
+        let chosen = self.parameters();
+        let mut params = match tuned && chosen.blocksize > 0 {
+            true => request.check(&chosen)?,
+            false => request.resolve(chosen)?,
+        };
+        self.blocksize.set(params.blocksize as i32);
+        self.record_checked(request.nbytes, &params);
+        let flags = self.blosc2_flags.get();
+        params.versionlz = registry::CODECS.version_of(self.compcode.get());
+        params.instrumented = flags & BLOSC2_INSTR_CODEC as u8 != 0;
+        params.nthreads = self.nthreads();
+        let timed = self.has_begun_tuner() && self.tuner_id.get() != BLOSC_STUNE;
+        let needed = self.prefilter.get().is_some() || !params.is_plain();
+        Ok(EncodePlan {
+            hooks: if_needed(needed, || {
+                ContextHooks::for_compression(self, request.source)
+            })?,
+            params,
+            started: timed.then(Instant::now),
+        })
     }
 
-    fn describe(
-        &self,
-        source: Option<&[u8]>,
-        nbytes: i32,
-        dest: Option<&mut [u8]>,
-        capacity: usize,
-    ) -> Result<()> {
+    fn finish(&self, cbytes: usize, seconds: f64) -> Result<()> {
+        self.destsize.set(cbytes as i32);
+        let tuner = registry::tuner(self.tuner_id.get()).ok_or(Error::INVALID_PARAM)?;
+        let update = tuner.update.ok_or(Error::FAILURE)?;
+        // SAFETY: as in `tune`.
+        match catching_exceptions(-1, || unsafe { update(self.as_c(), seconds) }) {
+            ..0 => Err(Error::TUNER),
+            _ => Ok(()),
+        }
+    }
+
+    fn sees_chunks(&self) -> bool {
+        let tuned = self.has_begun_tuner() || self.tuner_id.get() != BLOSC_STUNE;
+        tuned || self.prefilter.get().is_some()
+    }
+
+    fn hooks<'h>(&'h self, chunk: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+        Ok(boxed(ContextHooks::for_compression(self, Some(chunk)))?)
+    }
+
+    fn set_blocksize(&self, blocksize: usize) {
+        self.blocksize.set(blocksize as i32);
+    }
+
+    fn nthreads(&self) -> usize {
+        self.update_nthreads()
+    }
+}
+
+impl Context {
+    /// Records a chunk that is about to be compressed, where functions of the program look for it.
+    fn record(&self, request: &mut EncodeRequest) {
         self.do_compress.set(1);
-        self.src.set(source.map_or(null(), <[u8]>::as_ptr));
-        self.srcsize.set(nbytes);
-        self.sourcesize.set(nbytes);
+        self.src.set(request.source.map_or(null(), <[u8]>::as_ptr));
+        self.srcsize.set(request.nbytes);
+        self.sourcesize.set(request.nbytes);
+        let dest = request.dest.as_deref_mut();
         self.dest.set(dest.map_or(null_mut(), <[u8]>::as_mut_ptr));
-        self.destsize.set(c_size(capacity));
+        self.destsize.set(c_size(request.capacity));
         self.filter_flags.set(filter_flags(&self.filters.get()));
-        Ok(())
+        if let Some(largest) = request.largest_block {
+            self.blocksize.set(largest);
+        }
     }
 
+    /// Records the parameters of the chunk, which have been checked.
+    fn record_checked(&self, nbytes: i32, params: &EncodeParams) {
+        self.typesize.set(params.typesize as i32);
+        if !params.use_dict {
+            self.use_dict.set(0);
+        }
+        let blocksize = params.blocksize as i32;
+        let leftover = nbytes % blocksize;
+        self.leftover.set(leftover);
+        self.nblocks
+            .set(nbytes / blocksize + i32::from(leftover > 0));
+    }
+
+    /// Lets the program's tuner set parameters. Gives whether there is such a tuner; otherwise the
+    /// built-in one chooses the size of a block.
     fn tune(&self) -> Result<bool> {
         let begun = self.has_begun_tuner();
         if self.tuner_id.get() == BLOSC_STUNE {
@@ -79,58 +152,6 @@ impl EncodeContext for Context {
             ..0 => Err(Error::TUNER),
             _ => Ok(true),
         }
-    }
-
-    fn set_tuned_blocksize(&self, blocksize: i32) {
-        self.blocksize.set(blocksize);
-    }
-
-    fn set_checked(&self, request: &EncodeRequest) {
-        self.typesize.set(request.typesize);
-        if !request.use_dict {
-            self.use_dict.set(0);
-        }
-        let leftover = request.nbytes % request.blocksize;
-        self.leftover.set(leftover);
-        self.nblocks
-            .set(request.nbytes / request.blocksize + i32::from(leftover > 0));
-    }
-
-    fn is_timed(&self) -> bool {
-        self.has_begun_tuner() && self.tuner_id.get() != BLOSC_STUNE
-    }
-
-    fn finished(&self, cbytes: usize, seconds: Option<f64>) -> Result<()> {
-        self.destsize.set(cbytes as i32);
-        let Some(seconds) = seconds else {
-            return Ok(());
-        };
-        let tuner = registry::tuner(self.tuner_id.get()).ok_or(Error::INVALID_PARAM)?;
-        let update = tuner.update.ok_or(Error::FAILURE)?;
-        // SAFETY: as in `tune`.
-        match catching_exceptions(-1, || unsafe { update(self.as_c(), seconds) }) {
-            ..0 => Err(Error::TUNER),
-            _ => Ok(()),
-        }
-    }
-
-    fn sees_chunks(&self) -> bool {
-        let tuned = self.has_begun_tuner() || self.tuner_id.get() != BLOSC_STUNE;
-        tuned || self.prefilter.get().is_some()
-    }
-
-    fn codec(&self) -> (u8, bool) {
-        let version = registry::CODECS.version_of(self.compcode.get());
-        let flags = self.blosc2_flags.get();
-        (version, flags & BLOSC2_INSTR_CODEC as u8 != 0)
-    }
-
-    fn set_blocksize(&self, blocksize: usize) {
-        self.blocksize.set(blocksize as i32);
-    }
-
-    fn nthreads(&self) -> usize {
-        self.update_nthreads()
     }
 }
 
@@ -191,6 +212,10 @@ pub unsafe extern "C" fn blosc2_vlcompress_ctx(
     // SAFETY: `dest` has the size given; nothing writes to it where a source shares a byte with it,
     // which the iterator refuses.
     let dest = || unsafe { bytes_mut(place, or_zero(destsize)) };
-    let header = compress_vlblocks(ctx, blocks, dest, or_zero(destsize))?;
+    // Later chunks have blocks of the size that was set.
+    let blocksize = ctx.blocksize.get();
+    let header = compress_vlblocks(ctx, blocks, dest, or_zero(destsize));
+    ctx.blocksize.set(blocksize);
+    let header = header?;
     Ok(header.map_or(0, |header| header.cbytes))
 }

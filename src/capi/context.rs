@@ -8,7 +8,8 @@ use super::registry;
 use crate::capi::prelude::*;
 use oxiblosc::environment::{at_least, override_parameters};
 use oxiblosc::format::chunk::header::MAX_FILTERS;
-use oxiblosc::params::{EncodeRequest, filter_is_defined};
+use oxiblosc::params::{filter_is_defined, narrow};
+use oxiblosc::schunk::Parameters;
 use oxiblosc::storage::callbacks::catching_exceptions;
 use oxiblosc::storage::operation;
 use oxiblosc_base::memory::env::trace;
@@ -146,8 +147,11 @@ impl Context {
     }
 
     /// Takes the parameters of chunks, and the number of threads.
-    pub fn set_request(&self, request: &EncodeRequest, nthreads: i16) {
-        assign!(self, set request; typesize, blocksize, compcode, compcode_meta, clevel, splitmode, filters, filters_meta);
+    pub fn set_parameters(&self, parameters: &Parameters, nthreads: i16) {
+        assign!(self, set parameters; typesize, blocksize, compcode_meta, filters, filters_meta);
+        self.compcode.set(parameters.compcode.into());
+        self.clevel.set(parameters.clevel.into());
+        self.splitmode.set(parameters.splitmode.into());
         self.nthreads.set(nthreads);
         self.new_nthreads.set(nthreads);
     }
@@ -155,10 +159,10 @@ impl Context {
     /// Takes the parameters of compression but for functions of the program's; those of the
     /// environment come first.
     fn set_cparams(&self, cparams: &blosc2_cparams) -> Result<()> {
-        let mut request = request_of(cparams);
+        let mut parameters = recorded(cparams);
         let mut nthreads = cparams.nthreads;
-        override_parameters(&mut request, &mut nthreads, registry::code_of)?;
-        self.set_request(&request, nthreads);
+        override_parameters(&mut parameters, &mut nthreads, registry::code_of)?;
+        self.set_parameters(&parameters, nthreads);
         let instrumented = u8::from(cparams.instr_codec) * BLOSC2_INSTR_CODEC as u8;
         self.blosc2_flags.set(instrumented);
         self.schunk.set(cparams.schunk.cast());
@@ -244,12 +248,11 @@ impl Drop for Context {
     }
 }
 
-/// What parameters of compression ask for, whatever data there will be.
-pub fn request_of(cparams: &blosc2_cparams) -> EncodeRequest {
-    let (compcode, clevel) = (cparams.compcode.into(), cparams.clevel.into());
-    let use_dict = cparams.use_dict != 0;
-    gather!(EncodeRequest { nbytes: 0, compcode, clevel, use_dict } from cparams;
-        typesize, blocksize, compcode_meta, splitmode, filters, filters_meta)
+/// The parameters of compression without the functions of the program, as a frame records them.
+pub fn recorded(cparams: &blosc2_cparams) -> Parameters {
+    let (use_dict, splitmode) = (cparams.use_dict != 0, narrow(cparams.splitmode));
+    gather!(Parameters { use_dict, splitmode } from cparams;
+        compcode, clevel, typesize, blocksize, compcode_meta, filters, filters_meta)
 }
 
 /// A function of the program's and a copy of its parameters, without which it is not called.

@@ -6,19 +6,19 @@ use crate::capi::prelude::*;
 use oxiblosc::decoding::{self, DecodeContext};
 use oxiblosc::format::chunk::getitem::ItemRange;
 use oxiblosc::format::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, flags2};
-use oxiblosc::format::chunk::hooks::Hooks;
+use oxiblosc::format::chunk::hooks::{Hooks, if_needed};
 use oxiblosc::lazy::{LazySource, LazyTrailer};
-use oxiblosc::schunk::ranges::is_plain;
-use oxiblosc_base::memory::{ToTryVec, TryVec, boxed};
+use oxiblosc_base::memory::{ToTryVec, TryVec};
 
 impl DecodeContext for Context {
-    fn hooks<'h>(&'h self, prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
-        Ok(boxed(ContextHooks::for_decompression(self, prefix))?)
+    fn hooks<'h>(&'h self, header: &ChunkHeader, prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+        let needed = self.postfilter.get().is_some() || !header.is_plain();
+        if_needed(needed, || ContextHooks::for_decompression(self, prefix))
     }
 
     fn describe(&self, header: &ChunkHeader, src: &[u8], dest: Option<&mut [u8]>, capacity: usize) {
         self.describe_typesize(header);
-        if self.postfilter.get().is_none() && is_plain(header) {
+        if self.postfilter.get().is_none() && header.is_plain() {
             // Only callbacks read them, and threads that share a super-chunk should not write the
             // same memory.
             return;

@@ -121,7 +121,7 @@ fn compress<'a>(
 ) -> Result<usize> {
     let call = process::compression(clevel, doshuffle, typesize, code_of)?;
     let ctx = Context::zeroed();
-    ctx.set_request(&call.request, call.nthreads);
+    ctx.set_parameters(&call.parameters, call.nthreads);
     let (source, dest) = buffers()?;
     let header = encoding::compress(&ctx, source, dest, capacity, call.format)?;
     Ok(header.map_or(0, |header| header.cbytes))

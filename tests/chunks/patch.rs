@@ -6,7 +6,8 @@ use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::NoHooks;
-use oxiblosc_chunk::patch::{PatchMode, Patcher, RecompressParams, Touched};
+use oxiblosc_chunk::patch::{PatchMode, Patcher, Touched};
+use oxiblosc_chunk::workers::Workers;
 use oxiblosc_testing::abi::*;
 use oxiblosc_testing::data::{Kind, Rng};
 use oxiblosc_testing::library::{Lib, both, ours, reference};
@@ -14,34 +15,32 @@ use oxiblosc_testing::pipelines::{CODECS, PIPELINES};
 use oxiblosc_testing::report::{Report, difference};
 use proptest::prelude::*;
 
-fn recompress(compcode: u8, clevel: u8, nthreads: usize) -> RecompressParams {
-    RecompressParams {
-        compcode,
-        clevel,
-        nthreads,
-    }
-}
+/// A codec, its level, and a number of threads.
+type Recompress = (u8, u8, usize);
 
 /// Does something with the chunk through a [`Patcher`].
-fn patched<T>(bytes: &[u8], params: RecompressParams, run: impl FnOnce(Patcher) -> T) -> T {
+fn patched<T>(
+    bytes: &[u8],
+    (compcode, clevel, nthreads): Recompress,
+    run: impl FnOnce(Patcher) -> T,
+) -> T {
     let header = ChunkHeader::parse(bytes).expect("a chunk");
     let chunk = Chunk::parse(&header, bytes).expect("a chunk");
     run(Patcher {
         chunk: &chunk,
-        params,
+        compcode,
+        clevel,
         decoding: &NoHooks,
         encoding: &NoHooks,
-        exec: &Pool,
+        workers: Workers {
+            nthreads,
+            exec: &Pool,
+        },
     })
 }
 
-fn range(
-    bytes: &[u8],
-    recompress: RecompressParams,
-    start: usize,
-    new: &[u8],
-) -> Result<Option<Vec<u8>>> {
-    patched(bytes, recompress, |patcher| {
+fn range(bytes: &[u8], params: Recompress, start: usize, new: &[u8]) -> Result<Option<Vec<u8>>> {
+    patched(bytes, params, |patcher| {
         let patched = patcher.range(start, new, PatchMode::Edits)?;
         let whole = patched.map(|patched| patched.whole(patcher.chunk));
         Ok(whole.transpose()?.map(|bytes| bytes.to_vec()))
@@ -101,7 +100,7 @@ fn both_libraries_read_what_was_patched() {
                     };
                     let clevel = cparams.clevel;
                     let [one, four] =
-                        [1, 4].map(|n| range(&chunk, recompress(compcode, clevel, n), start, &new));
+                        [1, 4].map(|n| range(&chunk, (compcode, clevel, n), start, &new));
                     report.check(one == four, "threads", which);
                     let bytes = match one {
                         Ok(Some(bytes)) => bytes,
@@ -162,7 +161,7 @@ proptest! {
             let size = (size as usize).min(len - start);
             let new = Kind::ALL[seed as usize % Kind::ALL.len()].bytes(size, seed);
             data[start..start + size].copy_from_slice(&new);
-            chunk = match range(&chunk, recompress(compcode, clevel, nthreads), start, &new) {
+            chunk = match range(&chunk, (compcode, clevel, nthreads), start, &new) {
                 Ok(Some(bytes)) => bytes,
                 Ok(None) => ours().compress(&cparams, &data).1,
                 Err(error) => return Err(TestCaseError::fail(format!("{error}"))),
@@ -206,7 +205,7 @@ fn many_runs_in_some_blocks() {
     };
     let mut seen = None;
     for nthreads in [1, 3] {
-        let recompress = recompress(LZ4, 5, nthreads);
+        let recompress = (LZ4, 5, nthreads);
         let bytes = patched(&chunk, recompress, |patcher| {
             patcher.blocks(&touched, &change)
         });
@@ -243,7 +242,7 @@ fn blocks_that_were_not_touched_are_the_same_bytes() {
     };
     // Nothing is changed, though block 5 is compressed anew, at another level.
     let new = &data[5000..5100];
-    let bytes = range(&chunk, recompress(LZ4, 1, 1), 5000, new)
+    let bytes = range(&chunk, (LZ4, 1, 1), 5000, new)
         .expect("a good chunk")
         .expect("that can be patched");
     for nblock in (0..19).filter(|nblock| *nblock != 5) {
@@ -253,7 +252,7 @@ fn blocks_that_were_not_touched_are_the_same_bytes() {
         );
         assert!(chunk[a] == bytes[b], "block {nblock}");
     }
-    assert!(range(&chunk, recompress(LZ4, 5, 1), 5000, new) == Ok(Some(chunk)));
+    assert!(range(&chunk, (LZ4, 5, 1), 5000, new) == Ok(Some(chunk)));
 }
 
 #[test]
@@ -265,7 +264,7 @@ fn zeros_in_the_end_are_a_chunk_of_zeros() {
         ..CParams::default()
     };
     let chunk = ours().compress(&cparams, &data).1;
-    let bytes = range(&chunk, recompress(BLOSCLZ, 5, 1), 7777, &[0]);
+    let bytes = range(&chunk, (BLOSCLZ, 5, 1), 7777, &[0]);
     let bytes = bytes.expect("a good chunk").expect("that can be patched");
     assert_eq!(bytes.len(), 32);
     assert_eq!(wrong(ours(), &bytes, &[0; 20_000]), None);
@@ -279,7 +278,7 @@ fn what_cannot_be_patched_is_left_to_the_caller() {
         sample(cparams).0
     };
     let fails = |chunk: &[u8], start: usize, new: &[u8]| {
-        assert_eq!(range(chunk, recompress(LZ4, 5, 1), start, new), Ok(None));
+        assert_eq!(range(chunk, (LZ4, 5, 1), start, new), Ok(None));
     };
     fails(&with(|p| p.filters[4] = DELTA), 0, &[1]);
     fails(&with(|p| p.use_dict = 1), 0, &[1]);
@@ -289,7 +288,7 @@ fn what_cannot_be_patched_is_left_to_the_caller() {
     let noise = Kind::Random.bytes(19_999, 1);
     fails(&chunk, 0, &noise);
     for (start, len) in [(20_000, 1), (19_999, 2), (usize::MAX, 2)] {
-        let result = range(&chunk, recompress(LZ4, 5, 1), start, &noise[..len]);
+        let result = range(&chunk, (LZ4, 5, 1), start, &noise[..len]);
         assert_eq!(result, Err(Error::INVALID_PARAM));
     }
     for wrong in [vec![3, 3], vec![4, 3], vec![20]] {
@@ -300,7 +299,7 @@ fn what_cannot_be_patched_is_left_to_the_caller() {
                 whole: false,
             })
             .collect();
-        let result = patched(&chunk, recompress(LZ4, 5, 1), |patcher| {
+        let result = patched(&chunk, (LZ4, 5, 1), |patcher| {
             patcher.blocks(&touched, &|_, _| {})
         });
         assert_eq!(result.err(), Some(Error::INVALID_PARAM));
@@ -309,8 +308,8 @@ fn what_cannot_be_patched_is_left_to_the_caller() {
     let mut damaged = chunk.clone();
     let at = i32::from_le_bytes([chunk[52], chunk[53], chunk[54], chunk[55]]) as usize;
     damaged[at..at + 4].copy_from_slice(&i32::MAX.to_le_bytes());
-    let result = range(&damaged, recompress(LZ4, 5, 1), 5000, &[1]);
+    let result = range(&damaged, (LZ4, 5, 1), 5000, &[1]);
     assert_eq!(result, Err(Error::DATA));
-    let result = range(&damaged, recompress(LZ4, 5, 1), 0, &[1]);
+    let result = range(&damaged, (LZ4, 5, 1), 0, &[1]);
     assert!(matches!(result, Ok(Some(_))));
 }

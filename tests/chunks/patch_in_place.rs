@@ -1,7 +1,6 @@
 //! Chunks in a file of which some blocks are changed where they are: only those are read, nothing
 //! else is overwritten, and both libraries find the data in what comes of it.
 
-use oxiblosc::exec::Pool;
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
@@ -9,18 +8,13 @@ use oxiblosc_chunk::add_checksums;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_chunk::in_place::PatchTarget;
-use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, RecompressParams, Touched};
+use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, Touched};
 use oxiblosc_chunk::source::BlockSource;
+use oxiblosc_chunk::workers::Workers;
 use oxiblosc_testing::abi::*;
 use oxiblosc_testing::data::{Kind, Rng};
 use oxiblosc_testing::library::{both, ours};
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-const PARAMS: RecompressParams = RecompressParams {
-    compcode: LZ4,
-    clevel: 5,
-    nthreads: 1,
-};
 
 /// A chunk somewhere in a file, and how many bytes of it were read.
 struct File<'a>(&'a [u8], AtomicUsize);
@@ -46,10 +40,11 @@ fn patch(chunk: &[u8], tail: usize, start: usize, new: &[u8]) -> Result<(Option<
     };
     let patched = Patcher {
         chunk: &target.chunk()?,
-        params: PARAMS,
+        compcode: LZ4,
+        clevel: 5,
         decoding: &NoHooks,
         encoding: &NoHooks,
-        exec: &Pool,
+        workers: Workers::ALONE,
     }
     .range(start, new, PatchMode::InPlace(&target))?;
     Ok((patched, file.1.load(Ordering::Relaxed)))
@@ -170,10 +165,11 @@ fn a_chunk_in_memory_stays_dense() {
             let header = ChunkHeader::parse(&chunk).expect("a chunk");
             let patcher = Patcher {
                 chunk: &Chunk::parse(&header, &chunk).expect("a chunk"),
-                params: PARAMS,
+                compcode: LZ4,
+                clevel: 5,
                 decoding: &NoHooks,
                 encoding: &NoHooks,
-                exec: &Pool,
+                workers: Workers::ALONE,
             };
             match patcher.range(start, &new, PatchMode::Edits) {
                 Ok(Some(Patched::Edits(edits))) => {

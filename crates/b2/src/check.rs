@@ -5,7 +5,7 @@ use crate::input::Input;
 use crate::source::{Frame, StoredChunk};
 use crate::summary::tuple;
 use crate::text::plural;
-use oxiblosc::format::frame::parameters::Parameters;
+use oxiblosc::schunk::Parameters;
 use oxiblosc_base::Error;
 use oxiblosc_repair::check::{chunk, item_size};
 use oxiblosc_repair::{Files, array_meta, is_fault, missing_of};

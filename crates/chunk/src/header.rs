@@ -115,6 +115,12 @@ pub struct ChunkHeader {
     pub rules: Rules,
 }
 
+/// Whether none of the filters is one that is registered.
+#[inline]
+pub fn are_built_in(filters: &[u8; MAX_FILTERS]) -> bool {
+    filters.iter().all(|id| *id <= filter_id::TRUNC_PREC)
+}
+
 #[inline(always)]
 fn read_size(src: &[u8; MIN_HEADER_LENGTH], at: usize) -> Result<usize> {
     let size = i32::from_le_bytes([src[at], src[at + 1], src[at + 2], src[at + 3]]);
@@ -223,6 +229,13 @@ impl ChunkHeader {
             });
         }
         Ok(())
+    }
+
+    /// Whether the chunk needs only codecs and filters of the library, and none that is registered.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        are_built_in(&self.filters)
+            && (self.udcompcode == 0 || self.flags >> 5 != rules::UDCODEC_FORMAT)
     }
 
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! What the engine needs from its caller: registered codecs and filters, and threads.
 
 use oxiblosc_base::cells::BlockShape;
+use oxiblosc_base::memory::boxed;
 use oxiblosc_base::{Error, Result};
 
 /// Which block a callback is called for, and by which worker.
@@ -102,6 +103,21 @@ pub trait Hooks: Sync {
 pub struct NoHooks;
 
 impl Hooks for NoHooks {}
+
+/// What `hooks` makes, if functions of the program are needed; otherwise [`NoHooks`], which takes no
+/// memory.
+///
+/// # Errors
+/// [`Error::MEMORY_ALLOC`].
+pub fn if_needed<'h, H: Hooks + 'h>(
+    needed: bool,
+    hooks: impl FnOnce() -> H,
+) -> Result<Box<dyn Hooks + 'h>> {
+    Ok(match needed {
+        true => boxed(hooks())?,
+        false => boxed(NoHooks)?,
+    })
+}
 
 /// Runs a job on several threads.
 pub trait Executor: Sync {

@@ -1,10 +1,10 @@
 //! What is compressed, and how: the data of a chunk and of its blocks, and the parameters.
 
 use super::header::rules::Rules;
-use super::header::{EXTENDED_HEADER_LENGTH, MAX_FILTERS, MIN_HEADER_LENGTH};
+use super::header::{EXTENDED_HEADER_LENGTH, MAX_FILTERS, MIN_HEADER_LENGTH, are_built_in};
 use super::hooks::Executor;
 use super::workers::Workers;
-use oxiblosc_codecs::Dialect;
+use oxiblosc_codecs::{Codec, Dialect};
 
 /// Everything that decides the bytes of a chunk, apart from its data.
 #[derive(Clone, Debug)]
@@ -43,6 +43,11 @@ pub struct EncodeParams {
 }
 
 impl EncodeParams {
+    /// Whether they need only codecs and filters of the library, and none that is registered.
+    pub fn is_plain(&self) -> bool {
+        Codec::from_code(self.compcode.into()).is_some() && are_built_in(&self.filters)
+    }
+
     /// The threads that compress the chunk.
     pub(super) fn workers<'a>(&self, exec: &'a dyn Executor) -> Workers<'a> {
         Workers {

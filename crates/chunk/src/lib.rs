@@ -49,6 +49,8 @@ pub mod in_place;
 mod input;
 pub mod one_bit;
 mod ordered_writer;
+/// How chunks are compressed.
+pub mod parameters;
 /// Changing some blocks of a chunk.
 pub mod patch;
 mod pipeline;

@@ -9,50 +9,32 @@ use super::assemble::assemble;
 use super::encode_block::BlockEncoder;
 use super::header::rules::{Rules, UDCODEC_FORMAT};
 use super::header::{Blocks, Special, flags, flags2, version};
-use super::hooks::{Executor, Hooks};
+use super::hooks::Hooks;
 use super::in_place::PatchTarget;
 use super::input::EncodeParams;
 use super::pipeline::Pipeline;
 pub use super::touched::Touched;
+use super::workers::Workers;
 use oxiblosc_base::memory::{Buffer, Edit, TransientBytes, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::Codec;
-
-/// The compression parameters for blocks of an existing chunk, apart from those in its header.
-#[derive(Clone, Copy, Debug)]
-pub struct RecompressParams {
-    /// The codec, used if it writes the format of the chunk.
-    pub compcode: u8,
-    /// The level.
-    pub clevel: u8,
-    /// The number of threads.
-    pub nthreads: usize,
-}
-
-impl EncodeParams {
-    /// The parameters for blocks of an existing chunk.
-    pub fn recompress_params(&self) -> RecompressParams {
-        RecompressParams {
-            compcode: self.compcode,
-            clevel: self.clevel,
-            nthreads: self.nthreads,
-        }
-    }
-}
 
 /// Decodes some blocks of a chunk, changes them and encodes them again.
 #[derive(Clone, Copy)]
 pub struct Patcher<'a> {
     /// The chunk.
     pub chunk: &'a Chunk<'a>,
-    /// How the changed blocks are compressed.
-    pub params: RecompressParams,
+    /// The codec for the changed blocks, if it writes the format of the chunk. All else but the
+    /// level is as in the chunk's header.
+    pub compcode: u8,
+    /// Its level.
+    pub clevel: u8,
     /// Callbacks for decompression.
     pub decoding: &'a dyn Hooks,
     /// Callbacks for compression.
     pub encoding: &'a dyn Hooks,
-    /// Runs the workers.
-    pub exec: &'a dyn Executor,
+    /// The threads.
+    pub workers: Workers<'a>,
 }
 
 /// The form in which a changed chunk is returned.
@@ -288,20 +270,20 @@ impl Patcher<'_> {
         let compcode = if format == UDCODEC_FORMAT {
             header.udcompcode
         } else {
-            let wanted = Codec::from_code(self.params.compcode.into());
+            let wanted = Codec::from_code(self.compcode.into());
             let same = wanted.filter(|codec| codec.format() == format);
             same.or_else(|| Codec::from_format(format))?.code() as u8
         };
         let typesize = usize::from(header.typesize);
         let split = header.flags & flags::DONT_SPLIT == 0;
-        if self.params.clevel == 0 || (split && !blocksize.is_multiple_of(typesize)) {
+        if self.clevel == 0 || (split && !blocksize.is_multiple_of(typesize)) {
             return None;
         }
         Some(EncodeParams {
             compcode,
             compcode_meta: header.compcode_meta,
             versionlz: header.versionlz,
-            clevel: self.params.clevel,
+            clevel: self.clevel,
             typesize,
             blocksize,
             filters: header.filters,
@@ -312,7 +294,7 @@ impl Patcher<'_> {
             extended: true,
             rules: Rules::Blosc2,
             checksums: false,
-            nthreads: self.params.nthreads,
+            nthreads: self.workers.nthreads,
         })
     }
 }

@@ -1,35 +1,18 @@
 //! The built-in tuner: chooses the block size, and whether blocks are split into streams.
 
+use super::header::filter_id;
+use super::parameters::Parameters;
 use oxiblosc_codecs::Codec;
 
-/// What the tuner's choices depend on.
-#[derive(Clone, Copy, Debug)]
-pub struct BlocksizeRequest {
-    /// The codec's id.
-    pub compcode: i32,
-    /// 0 to 9. The caller refuses other values later, so the choice for them does not matter.
-    pub clevel: i32,
-    /// Bytes of an item, at least 1.
-    pub typesize: i32,
-    /// Bytes of the buffer.
-    pub nbytes: i32,
-    /// Whether a byte shuffle is in the pipeline.
-    pub shuffle: bool,
-    /// One of the modes below.
-    pub splitmode: i32,
-}
-
-const ALWAYS_SPLIT: i32 = 1;
+const ALWAYS_SPLIT: u8 = 1;
 /// The split mode of chunks whose blocks are never cut into streams.
-pub const NEVER_SPLIT: i32 = 2;
-/// Split as versions without a choice of the split mode did.
-const FORWARD_COMPAT_SPLIT: i32 = 4;
-const BLOSCLZ: i32 = Codec::BloscLz as i32;
-const LZ4: i32 = Codec::Lz4 as i32;
-const LZ4HC: i32 = Codec::Lz4hc as i32;
-const ZLIB: i32 = Codec::Zlib as i32;
-const ZSTD: i32 = Codec::Zstd as i32;
-const OPENZL: i32 = 38;
+pub const NEVER_SPLIT: u8 = 2;
+const BLOSCLZ: u8 = Codec::BloscLz as u8;
+const LZ4: u8 = Codec::Lz4 as u8;
+const LZ4HC: u8 = Codec::Lz4hc as u8;
+const ZLIB: u8 = Codec::Zlib as u8;
+const ZSTD: u8 = Codec::Zstd as u8;
+const OPENZL: u8 = 38;
 /// The size of L1 cache that block sizes are based on.
 const L1: i32 = 32 << 10;
 /// Items with more bytes than this are not split.
@@ -37,17 +20,7 @@ const MAX_STREAMS: i32 = 16;
 /// A block is not split into streams shorter than this.
 const MIN_STREAM: i32 = 32;
 
-impl BlocksizeRequest {
-    /// The defaults of the C API: BloscLZ at level 5, with a byte shuffle.
-    pub const DEFAULT: Self = Self {
-        compcode: BLOSCLZ,
-        clevel: 5,
-        typesize: 8,
-        nbytes: 0,
-        shuffle: true,
-        splitmode: FORWARD_COMPAT_SPLIT,
-    };
-
+impl Parameters {
     /// Whether the codec is one for high compression ratios, which gain from large blocks.
     fn prefers_large_blocks(&self) -> bool {
         matches!(self.compcode, LZ4HC | ZLIB | ZSTD)
@@ -63,26 +36,27 @@ impl BlocksizeRequest {
         }
         let fast =
             matches!(self.compcode, BLOSCLZ | LZ4) || (self.compcode == ZSTD && self.clevel <= 5);
-        fast && self.shuffle
+        fast && self.filters.contains(&filter_id::SHUFFLE)
             && self.typesize <= MAX_STREAMS
             && blocksize / self.typesize >= MIN_STREAM
     }
 
-    /// The block size in bytes; `user` is the one in the parameters, or 0 for the tuner's choice.
-    /// In an empty chunk it is the one in the parameters, whatever that is.
-    pub fn blocksize(&self, user: i32) -> i32 {
-        if user == 0 && self.nbytes < self.typesize {
+    /// The block size in bytes for a chunk of `nbytes` bytes: the one in the parameters or, if that
+    /// is 0 or less, the tuner's choice. In an empty chunk it is the one in the parameters, whatever
+    /// that is.
+    pub fn tuned_blocksize(&self, nbytes: i32) -> i32 {
+        let user = self.blocksize.max(0);
+        if user == 0 && nbytes < self.typesize {
             return 1;
         }
-        if self.nbytes == 0 {
+        if nbytes == 0 {
             return user;
         }
-        let wanted = if user != 0 {
-            user
-        } else {
-            self.automatic_blocksize()
+        let wanted = match user {
+            0 => self.automatic_blocksize(nbytes),
+            _ => user,
         };
-        let blocksize = wanted.min(self.nbytes);
+        let blocksize = wanted.min(nbytes);
         if blocksize > self.typesize {
             blocksize / self.typesize * self.typesize
         } else {
@@ -90,8 +64,8 @@ impl BlocksizeRequest {
         }
     }
 
-    fn automatic_blocksize(&self) -> i32 {
-        if self.clevel > 0 && self.split(self.nbytes) {
+    fn automatic_blocksize(&self, nbytes: i32) -> i32 {
+        if self.clevel > 0 && self.split(nbytes) {
             // This much for each stream; the block as a whole fits into an L3 cache.
             let stream = match self.clevel {
                 ..=3 => 32 << 10,
@@ -102,8 +76,8 @@ impl BlocksizeRequest {
             };
             return (stream * self.typesize.min(MAX_STREAMS * 16)).clamp(L1, 4 << 20);
         }
-        if self.nbytes < L1 {
-            return self.nbytes;
+        if nbytes < L1 {
+            return nbytes;
         }
         let large = self.prefers_large_blocks();
         let base = if large { 2 * L1 } else { L1 };
@@ -125,80 +99,61 @@ impl BlocksizeRequest {
 mod tests {
     use super::*;
 
-    const LZ4_SHUFFLED: BlocksizeRequest = BlocksizeRequest {
+    const LZ4_SHUFFLED: Parameters = Parameters {
         compcode: LZ4,
-        clevel: 5,
-        typesize: 8,
-        nbytes: 4 << 20,
-        shuffle: true,
-        splitmode: 4,
+        ..Parameters::DEFAULT
     };
 
     #[test]
     fn split_codecs_get_a_stream_per_byte() {
         assert!(LZ4_SHUFFLED.split(512 << 10));
-        assert_eq!(LZ4_SHUFFLED.blocksize(0), 512 << 10);
-        assert!(
-            !BlocksizeRequest {
-                shuffle: false,
+        assert_eq!(LZ4_SHUFFLED.tuned_blocksize(4 << 20), 512 << 10);
+        let others = [
+            Parameters {
+                filters: [filter_id::NONE; 6],
                 ..LZ4_SHUFFLED
-            }
-            .split(512 << 10)
-        );
-        assert!(
-            !BlocksizeRequest {
+            },
+            Parameters {
                 typesize: 17,
                 ..LZ4_SHUFFLED
-            }
-            .split(512 << 10)
-        );
-        assert!(
-            !BlocksizeRequest {
+            },
+            Parameters {
                 compcode: ZLIB,
                 ..LZ4_SHUFFLED
-            }
-            .split(512 << 10)
-        );
+            },
+        ];
+        for other in others {
+            assert!(!other.split(512 << 10), "{other:?}");
+        }
     }
 
     #[test]
     fn blocks_are_whole_items_within_the_buffer() {
-        assert_eq!(LZ4_SHUFFLED.blocksize(1003), 1000);
-        assert_eq!(LZ4_SHUFFLED.blocksize(5), 5);
-        assert_eq!(
-            BlocksizeRequest {
-                nbytes: 100,
-                ..LZ4_SHUFFLED
-            }
-            .blocksize(0),
-            96
-        );
-        assert_eq!(
-            BlocksizeRequest {
-                nbytes: 7,
-                ..LZ4_SHUFFLED
-            }
-            .blocksize(0),
-            1
-        );
-        // Of less than an item, and of nothing, there are blocks of the size that was asked for.
         for (nbytes, user, expected) in [
+            (4 << 20, 1003, 1000),
+            (4 << 20, 5, 5),
+            (4 << 20, -1, 512 << 10),
+            (100, 0, 96),
+            (7, 0, 1),
+            // Of less than an item, and of nothing, there are blocks of the size that was asked
+            // for.
             (7, 5, 5),
             (7, 100, 7),
             (0, 0, 1),
             (0, 5, 5),
             (0, 1003, 1003),
         ] {
-            let request = BlocksizeRequest {
-                nbytes,
+            let parameters = Parameters {
+                blocksize: user,
                 ..LZ4_SHUFFLED
             };
-            assert_eq!(request.blocksize(user), expected, "{nbytes} {user}");
+            let blocksize = parameters.tuned_blocksize(nbytes);
+            assert_eq!(blocksize, expected, "{nbytes} {user}");
         }
-        let zlib = BlocksizeRequest {
+        let zlib = Parameters {
             compcode: ZLIB,
             ..LZ4_SHUFFLED
         };
-        assert_eq!(zlib.blocksize(0), 256 << 10);
+        assert_eq!(zlib.tuned_blocksize(4 << 20), 256 << 10);
     }
 }

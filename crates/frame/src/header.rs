@@ -7,11 +7,11 @@ mod fields;
 
 use super::meta::{self, Metalayer};
 use super::msgpack;
-use super::parameters::Parameters;
 use fields::{Field, filter, flag};
 use oxiblosc_base::memory::TryVec;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::{MAX_FILTERS, filter_id};
+use oxiblosc_chunk::parameters::Parameters;
 use oxiblosc_chunk::rules::UDCODEC_FORMAT;
 
 /// Bytes of a header without metalayers.

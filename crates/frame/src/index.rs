@@ -9,12 +9,12 @@ use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode::decompress_block;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{
-    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, Special, filter_id, flags2,
+    Blocks, ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_OVERHEAD, Special, flags2,
 };
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
-use oxiblosc_chunk::rules::Rules;
+use oxiblosc_chunk::parameters::Parameters;
 use oxiblosc_chunk::special::SpecialChunk;
-use oxiblosc_chunk::tune::{BlocksizeRequest, NEVER_SPLIT};
+use oxiblosc_chunk::tune::NEVER_SPLIT;
 use oxiblosc_codecs::Codec;
 
 /// The block size of an index that this library writes.
@@ -201,7 +201,7 @@ impl Offsets {
         let bytes = self.to_bytes()?;
         let mut chunk = TryVec::filled(0, bytes.len() + EXTENDED_HEADER_LENGTH)?;
         let header = compress(
-            &params(bytes.len()),
+            &params(bytes.len())?,
             ChunkInput::Buffer(&bytes),
             &mut chunk,
             &NoHooks,
@@ -227,7 +227,7 @@ impl Offsets {
 /// only once, so that it takes time and memory for what is there. None if the blocks that differ do
 /// not compress.
 fn encode_runs(runs: &Runs) -> Result<Option<TryVec<u8>>> {
-    let params = params(runs.len() * WIDTH);
+    let params = params(runs.len() * WIDTH)?;
     let per_block = params.blocksize / WIDTH;
     let nblocks = runs.len().div_ceil(per_block);
     let range = |nblock: usize| nblock * per_block..runs.len().min((nblock + 1) * per_block);
@@ -347,34 +347,20 @@ pub fn stored_header(count: usize) -> Result<[u8; EXTENDED_HEADER_LENGTH]> {
 }
 
 /// How an index of `nbytes` bytes is compressed: shuffled, and with BloscLZ at its default level.
-fn params(nbytes: usize) -> EncodeParams {
-    const CLEVEL: u8 = 5;
-    let compcode = Codec::BloscLz;
-    let mut filters = [filter_id::NONE; 6];
-    filters[5] = filter_id::SHUFFLE;
-    let request = BlocksizeRequest {
-        compcode: compcode as i32,
-        clevel: i32::from(CLEVEL),
+///
+/// # Errors
+/// [`Error::MAX_BUFSIZE_EXCEEDED`].
+fn params(nbytes: usize) -> Result<EncodeParams> {
+    let nbytes = i32::try_from(nbytes).map_err(|_| Error::MAX_BUFSIZE_EXCEEDED)?;
+    let parameters = Parameters {
         typesize: WIDTH as i32,
-        nbytes: nbytes as i32,
-        shuffle: true,
+        blocksize: BLOCKSIZE as i32,
         splitmode: NEVER_SPLIT,
+        ..Parameters::DEFAULT
     };
-    EncodeParams {
-        compcode: compcode as u8,
-        compcode_meta: 0,
-        versionlz: 1,
-        clevel: CLEVEL,
-        typesize: WIDTH,
-        blocksize: request.blocksize(BLOCKSIZE as i32) as usize,
-        filters,
-        filters_meta: [0; 6],
-        split: false,
-        use_dict: false,
-        instrumented: false,
-        extended: true,
-        rules: Rules::Blosc2,
-        checksums: false,
-        nthreads: 1,
+    Parameters {
+        blocksize: parameters.tuned_blocksize(nbytes),
+        ..parameters
     }
+    .check(nbytes, MAX_OVERHEAD, false)
 }

@@ -1,7 +1,7 @@
 //! Frames: chunks with an index, parameters and metalayers, in a buffer, a file or a directory.
 //!
 //! From the bottom up:
-//! - [`meta`], [`header`], [`parameters`], [`trailer`], [`offsets`]: the parts of the format, each
+//! - [`meta`], [`header`], [`trailer`], [`offsets`]: the parts of the format, each
 //!   parsed once into a checked type
 //! - [`runs`]: very many offsets in little memory
 //! - [`change`]: what can be done to the chunks
@@ -40,7 +40,6 @@ pub mod memory;
 pub mod meta;
 mod msgpack;
 pub mod offsets;
-pub mod parameters;
 mod replace;
 pub mod runs;
 pub mod trailer;

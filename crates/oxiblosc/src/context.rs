@@ -1,9 +1,9 @@
 //! Contexts of Rust programs.
 
 use crate::decoding::{self, DecodeContext};
-use crate::encoding::EncodeContext;
+use crate::encoding::{EncodeContext, EncodePlan, EncodeRequest};
 use crate::ndim::meta::block_shape;
-use crate::params::{CParams, DParams, EncodeRequest};
+use crate::params::{CParams, DParams};
 use oxiblosc_base::cells::BlockShape;
 use oxiblosc_base::memory::{Buffer, TryVec, boxed, lock};
 use oxiblosc_base::{Error, Result};
@@ -11,7 +11,8 @@ use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
-use oxiblosc_chunk::hooks::Hooks;
+use oxiblosc_chunk::hooks::{Hooks, if_needed};
+use oxiblosc_chunk::parameters::Parameters;
 use oxiblosc_frame::meta::Metalayer;
 use std::fmt;
 use std::sync::Mutex;
@@ -106,10 +107,8 @@ impl Compressor {
     /// [`Error::MAX_BUFSIZE_EXCEEDED`] for more data than a chunk can have (2 GiB),
     /// [`Error::MEMORY_ALLOC`].
     pub fn compress(&self, data: &[u8]) -> Result<Buffer> {
-        let mut chunk = Buffer::unspecified(data.len() + MAX_OVERHEAD)?;
-        let header = EncodeContext::compress(self, ChunkInput::Buffer(data), &mut chunk, false)?;
-        chunk.resize(header.map_or(0, |header| header.cbytes))?;
-        Ok(chunk)
+        let chunk = Buffer::unspecified(data.len() + MAX_OVERHEAD)?;
+        self.compress_into(ChunkInput::Buffer(data), chunk)
     }
 
     /// Compresses buffers into one chunk, in which each is a block.
@@ -135,37 +134,42 @@ impl Compressor {
         // A block costs four bytes in the table of block starts, and four for the size of its
         // stream.
         let sizes = 8 * blocks.len();
-        let mut chunk = Buffer::unspecified(source.nbytes() + MAX_OVERHEAD + sizes)?;
-        let header = EncodeContext::compress(self, source, &mut chunk, false)?;
+        let chunk = Buffer::unspecified(source.nbytes() + MAX_OVERHEAD + sizes)?;
+        self.compress_into(source, chunk)
+    }
+
+    /// Compresses into a buffer, and cuts it behind the chunk.
+    fn compress_into(&self, source: ChunkInput, mut chunk: Buffer) -> Result<Buffer> {
+        let encoder: &dyn EncodeContext = self;
+        let header = encoder.compress(source, &mut chunk, false)?;
         chunk.resize(header.map_or(0, |header| header.cbytes))?;
         Ok(chunk)
     }
 }
 
 impl EncodeContext for Compressor {
-    fn request(&self, nbytes: i32) -> EncodeRequest {
-        let request = self.params.request(nbytes);
+    fn parameters(&self) -> Parameters {
+        let mut parameters = self.params.recorded();
         match self.blocksize.load(Ordering::Relaxed) {
-            0 => request,
-            blocksize => EncodeRequest {
-                blocksize,
-                ..request
-            },
+            0 => {}
+            blocksize => parameters.blocksize = blocksize,
         }
+        parameters
     }
 
-    fn hooks<'h>(&'h self, _source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {
+    fn begin<'h>(&'h self, request: EncodeRequest<'h, '_>) -> Result<EncodePlan<'h>> {
+        self.params.check_codec()?;
+        let mut params = request.resolve(self.parameters())?;
+        params.nthreads = self.nthreads();
+        Ok(EncodePlan {
+            hooks: if_needed(!params.is_plain(), || *lock(&self.schunk_info))?,
+            params,
+            started: None,
+        })
+    }
+
+    fn hooks<'h>(&'h self, _chunk: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
         Ok(boxed(*lock(&self.schunk_info))?)
-    }
-
-    fn describe(
-        &self,
-        _source: Option<&[u8]>,
-        _nbytes: i32,
-        _dest: Option<&mut [u8]>,
-        _capacity: usize,
-    ) -> Result<()> {
-        self.params.check_codec()
     }
 
     fn set_blocksize(&self, blocksize: usize) {
@@ -271,8 +275,8 @@ pub fn decompress_items(
 }
 
 impl DecodeContext for Decompressor {
-    fn hooks<'h>(&'h self, _prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
-        Ok(boxed(*lock(&self.schunk_info))?)
+    fn hooks<'h>(&'h self, header: &ChunkHeader, _prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+        if_needed(!header.is_plain(), || *lock(&self.schunk_info))
     }
 
     fn nthreads(&self) -> usize {

@@ -17,12 +17,12 @@ use oxiblosc_chunk::workers::Workers;
 ///
 /// The provided methods decompress the chunks of a super-chunk.
 pub trait DecodeContext: Sync {
-    /// The program's functions, for the chunk whose first bytes are `prefix`, at least all of its
-    /// header.
+    /// The program's functions, for the chunk with this header, whose first bytes are `prefix`, at
+    /// least all of its header.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
-    fn hooks<'h>(&'h self, prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
+    fn hooks<'h>(&'h self, header: &ChunkHeader, prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
 
     /// Records the next chunk and its destination in the context, where functions of the program
     /// look for them. `dest` is the front of a buffer of `capacity` bytes; it is none if each block
@@ -106,7 +106,7 @@ pub trait DecodeContext: Sync {
         let (header, capacity) = (chunk.header(), dest.len());
         self.describe(header, prefix, Some(dest), capacity);
         let mask = self.mask(header.nblocks)?;
-        let hooks = self.hooks(prefix)?;
+        let hooks = self.hooks(header, prefix)?;
         decode::decompress(chunk, dest, mask.as_deref(), &*hooks, self.workers())
     }
 
@@ -123,7 +123,7 @@ pub trait DecodeContext: Sync {
     ) -> Result<()> {
         let capacity = dest.len();
         self.describe(chunk.header(), prefix, Some(dest), capacity);
-        getitem::getitem(chunk, range, dest, &*self.hooks(prefix)?)
+        getitem::getitem(chunk, range, dest, &*self.hooks(chunk.header(), prefix)?)
     }
 
     /// Decompresses a block of such a chunk.
@@ -140,7 +140,7 @@ pub trait DecodeContext: Sync {
         let header = chunk.header();
         self.describe(header, prefix, None, header.nbytes);
         self.mask(header.nblocks)?;
-        decode::decompress_block(chunk, nblock, dest, &*self.hooks(prefix)?)
+        decode::decompress_block(chunk, nblock, dest, &*self.hooks(header, prefix)?)
     }
 }
 
@@ -185,7 +185,7 @@ fn decompress_any(
     )?;
     ctx.describe(header, src, Some(data), capacity);
     let mask = ctx.mask(header.nblocks)?;
-    let hooks = ctx.hooks(src)?;
+    let hooks = ctx.hooks(header, src)?;
     decode::decompress(chunk, data, mask.as_deref(), &*hooks, workers).doing(Doing::Decompress)
 }
 
@@ -225,7 +225,7 @@ pub fn decompress_items<'d>(
     )?;
     let dest = dest(src, range.len)?;
     ctx.describe(header, src, Some(dest), capacity);
-    getitem::getitem(chunk, range, dest, &*ctx.hooks(src)?)?;
+    getitem::getitem(chunk, range, dest, &*ctx.hooks(header, src)?)?;
     Ok(range.len)
 }
 
@@ -283,7 +283,7 @@ pub fn decompress_vlblocks(
         let buffer = |nblock| Buffer::zeroed(chunk.block_nbytes(nblock)?);
         blocks = (0..nblocks).map(buffer).try_collect_vec()?;
         let buffers = blocks.iter_mut().map(|block| &mut **block);
-        let (workers, hooks) = (ctx.workers(), ctx.hooks(src)?);
+        let (workers, hooks) = (ctx.workers(), ctx.hooks(header, src)?);
         decode::decompress_blocks(chunk, buffers, mask.as_deref(), &*hooks, workers)
     })?;
     Ok(blocks)
@@ -306,7 +306,7 @@ pub fn decompress_vlblock(
             return Err(Error::INVALID_PARAM);
         }
         block = Buffer::zeroed(chunk.block_nbytes(nblock)?)?;
-        decode::decompress_block(chunk, nblock, &mut block, &*ctx.hooks(src)?)
+        decode::decompress_block(chunk, nblock, &mut block, &*ctx.hooks(header, src)?)
     })?;
     Ok(block)
 }

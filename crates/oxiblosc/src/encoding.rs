@@ -2,15 +2,15 @@
 //! programs have, callbacks and tuners of the program.
 
 use crate::exec::Pool;
-use crate::params::EncodeRequest;
 use oxiblosc_base::memory::TryVec;
+use oxiblosc_base::memory::env::info;
 use oxiblosc_base::{Context, Doing, Error, Result};
 use oxiblosc_chunk::encode::{self, ChunkInput, EncodeParams};
 use oxiblosc_chunk::header::{
     ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_BUFFERSIZE, MAX_OVERHEAD, Special,
 };
-use oxiblosc_chunk::hooks::{Executor, Hooks};
-use oxiblosc_chunk::patch::RecompressParams;
+use oxiblosc_chunk::hooks::Hooks;
+use oxiblosc_chunk::parameters::Parameters;
 use oxiblosc_chunk::special::SpecialChunk;
 use oxiblosc_chunk::workers::Workers;
 use std::time::Instant;
@@ -26,63 +26,97 @@ pub enum Format {
     WithChecksums,
 }
 
+/// A chunk that is about to be compressed.
+pub struct EncodeRequest<'s, 'd> {
+    /// Bytes of its data.
+    pub nbytes: i32,
+    /// The data, if they are in one buffer.
+    pub source: Option<&'s [u8]>,
+    /// Bytes of the largest block, if blocks have their own sizes.
+    pub largest_block: Option<i32>,
+    /// Where the chunk goes; none if that is not known yet.
+    pub dest: Option<&'d mut [u8]>,
+    /// Bytes of the destination.
+    pub capacity: usize,
+}
+
+impl<'s, 'd> EncodeRequest<'s, 'd> {
+    fn new(nbytes: usize, dest: Option<&'d mut [u8]>, capacity: usize) -> Result<Self> {
+        Ok(Self {
+            nbytes: i32::try_from(nbytes).map_err(|_| Error::MAX_BUFSIZE_EXCEEDED)?,
+            source: None,
+            largest_block: None,
+            dest,
+            capacity,
+        })
+    }
+
+    /// The parameters of the chunk, for one thread, once the size of a block has been chosen.
+    ///
+    /// # Errors
+    /// Those of [`Parameters::check`].
+    pub fn check(&self, parameters: &Parameters) -> Result<EncodeParams> {
+        parameters.check(self.nbytes, self.capacity, self.source.is_some())
+    }
+
+    /// The parameters of the chunk, for one thread. The built-in tuner chooses the size of a block,
+    /// unless the parameters have one.
+    ///
+    /// # Errors
+    /// [`Error::INVALID_PARAM`] for items without bytes; those of [`Self::check`].
+    pub fn resolve(&self, mut parameters: Parameters) -> Result<EncodeParams> {
+        if parameters.typesize <= 0 {
+            return Err(Error::INVALID_PARAM);
+        }
+        if let Some(largest) = self.largest_block {
+            parameters.blocksize = largest;
+        }
+        parameters.blocksize = parameters.tuned_blocksize(self.nbytes);
+        info(std::fmt::from_fn(|f| {
+            let Parameters {
+                compcode,
+                clevel,
+                blocksize,
+                typesize,
+                ..
+            } = parameters;
+            let split = i32::from(parameters.split(self.nbytes));
+            write!(
+                f,
+                "compcode: {compcode}, clevel: {clevel}, blocksize: {blocksize}, splitmode: {split}, typesize: {typesize}"
+            )
+        }));
+        self.check(&parameters)
+    }
+}
+
+/// How a chunk is compressed.
+pub struct EncodePlan<'h> {
+    /// The checked parameters.
+    pub params: EncodeParams,
+    /// The program's functions.
+    pub hooks: Box<dyn Hooks + 'h>,
+    /// When it was begun, if [`EncodeContext::finish`] is to be told how long it took.
+    pub started: Option<Instant>,
+}
+
 /// A context that compresses.
-///
-/// The provided methods compress the chunks of a super-chunk.
 pub trait EncodeContext: Sync {
-    /// The parameters for a chunk of `nbytes` bytes of data.
-    fn request(&self, nbytes: i32) -> EncodeRequest;
+    /// The parameters of new chunks.
+    fn parameters(&self) -> Parameters;
 
-    /// The program's functions, for a chunk whose data are in the buffer `source`, or made block by
-    /// block if that is none.
+    /// Begins a chunk: records it in the context, where functions of the program look for it, lets
+    /// the program's tuner set parameters, and checks them.
     ///
     /// # Errors
-    /// [`Error::MEMORY_ALLOC`].
-    fn hooks<'h>(&'h self, source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>>;
+    /// Those of invalid parameters, and of the tuner; [`Error::MEMORY_ALLOC`].
+    fn begin<'h>(&'h self, request: EncodeRequest<'h, '_>) -> Result<EncodePlan<'h>>;
 
-    /// Records the data and the destination of the next chunk in the context, where functions of
-    /// the program look for them: `nbytes` bytes of data, which are in `source` if they are in a
-    /// buffer, and a destination of `capacity` bytes.
-    ///
-    /// # Errors
-    /// Those of invalid parameters.
-    fn describe(
-        &self,
-        _source: Option<&[u8]>,
-        _nbytes: i32,
-        _dest: Option<&mut [u8]>,
-        _capacity: usize,
-    ) -> Result<()> {
-        Ok(())
-    }
-
-    /// Lets the program's tuner set parameters of the context. Gives whether there is such a tuner;
-    /// otherwise the built-in one chooses the size of a block.
+    /// Tells the program's tuner the size of the chunk in bytes, and how many seconds it took.
     ///
     /// # Errors
     /// Those of the tuner.
-    fn tune(&self) -> Result<bool> {
-        Ok(false)
-    }
-
-    /// Records the size of a block in bytes: what the built-in tuner chose, or the size of the
-    /// largest variable-length block. Later chunks may use it, too.
-    fn set_tuned_blocksize(&self, _blocksize: i32) {}
-
-    /// Records the parameters of the next chunk, which have been checked.
-    fn set_checked(&self, _request: &EncodeRequest) {}
-
-    /// Whether [`Self::finished`] needs to know how long a chunk took.
-    fn is_timed(&self) -> bool {
-        false
-    }
-
-    /// Tells the program's tuner the size of the chunk in bytes and, if [`Self::is_timed`], how
-    /// many seconds it took.
-    ///
-    /// # Errors
-    /// Those of the tuner.
-    fn finished(&self, _cbytes: usize, _seconds: Option<f64>) -> Result<()> {
+    fn finish(&self, _cbytes: usize, _seconds: f64) -> Result<()> {
         Ok(())
     }
 
@@ -91,38 +125,25 @@ pub trait EncodeContext: Sync {
         false
     }
 
-    /// The version of the codec's format, and whether chunks are instrumented: they have
-    /// measurements in place of the data.
-    fn codec(&self) -> (u8, bool) {
-        (1, false)
-    }
+    /// The program's functions for blocks of `chunk`, which are changed.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
+    fn hooks<'h>(&'h self, chunk: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
 
     /// Sets the size of a block in bytes, for chunks that are compressed from now on.
     fn set_blocksize(&self, blocksize: usize);
 
     /// How many threads work on a chunk.
     fn nthreads(&self) -> usize;
+}
 
-    /// Runs them.
-    fn executor(&self) -> &dyn Executor {
-        &Pool
-    }
-
-    /// The threads that work on a chunk.
-    fn workers(&self) -> Workers<'_> {
-        Workers {
-            nthreads: self.nthreads(),
-            exec: self.executor(),
-        }
-    }
-
-    /// Compresses data into the front of `dest`. Gives the header of the chunk, or none if it does
-    /// not fit. With `checksums`, the chunk gets checksums if `dest` has
-    /// [room](oxiblosc_chunk::checksum::extra_len) for them.
+impl dyn EncodeContext + '_ {
+    /// [`compress`] for the chunk of a super-chunk.
     ///
     /// # Errors
-    /// Those of invalid parameters, and of functions that the program registered.
-    fn compress(
+    /// As for that.
+    pub fn compress(
         &self,
         source: ChunkInput,
         dest: &mut [u8],
@@ -136,89 +157,36 @@ pub trait EncodeContext: Sync {
         compress(self, source, Ok(dest), capacity, format)
     }
 
-    /// The checked parameters for a chunk of `nbytes` bytes of data. `in_buffer` says whether the
-    /// data are in a buffer. None if every chunk has to go through [`Self::compress`]; see
-    /// [`Self::sees_chunks`].
+    /// The threads that work on a chunk.
+    pub fn workers(&self) -> Workers<'static> {
+        Workers {
+            nthreads: self.nthreads(),
+            exec: &Pool,
+        }
+    }
+
+    /// How chunks of `nbytes` bytes of data are compressed. `in_buffer` says whether the data are
+    /// in a buffer. None if every chunk has to be [begun](Self::begin) itself, as a function of the
+    /// program sees each.
     ///
     /// # Errors
-    /// Those of invalid parameters.
-    fn params(&self, nbytes: usize, in_buffer: bool) -> Result<Option<EncodeParams>> {
+    /// As for [`Self::begin`].
+    pub fn plan(&self, nbytes: usize, in_buffer: bool) -> Result<Option<EncodePlan<'_>>> {
         if self.sees_chunks() {
             return Ok(None);
         }
-        let capacity = nbytes + MAX_OVERHEAD;
-        // `prepare` asks only whether there is a buffer; nothing reads it.
-        let source = in_buffer.then_some(&[][..]);
-        let mut request = request_for(self, nbytes)?;
-        prepare(self, &mut request, source, None, capacity)?;
-        Ok(Some(encode_params(self, &request, Format::Blosc2)))
+        self.begin(EncodeRequest {
+            // What begins chunks asks only whether there is a buffer; nothing reads it.
+            source: in_buffer.then_some(&[][..]),
+            ..EncodeRequest::new(nbytes, None, nbytes + MAX_OVERHEAD)?
+        })
+        .map(Some)
     }
-
-    /// The parameters that apply when blocks of an existing chunk are compressed again.
-    fn recompress_params(&self) -> RecompressParams {
-        let request = self.request(0);
-        RecompressParams {
-            compcode: request.compcode as u8,
-            clevel: request.clevel as u8,
-            nthreads: self.nthreads(),
-        }
-    }
-}
-
-/// The parameters for a chunk of `nbytes` bytes of data, for [`prepare`].
-///
-/// # Errors
-/// [`Error::MAX_BUFSIZE_EXCEEDED`].
-fn request_for(ctx: &(impl EncodeContext + ?Sized), nbytes: usize) -> Result<EncodeRequest> {
-    let nbytes = i32::try_from(nbytes).map_err(|_| Error::MAX_BUFSIZE_EXCEEDED)?;
-    Ok(ctx.request(nbytes))
-}
-
-/// Describes a chunk to a context, runs its tuner, and checks all parameters. The request is
-/// changed in place, because copying a struct whose fields were just written one by one stalls
-/// until the stores are done.
-fn prepare(
-    ctx: &(impl EncodeContext + ?Sized),
-    request: &mut EncodeRequest,
-    source: Option<&[u8]>,
-    dest: Option<&mut [u8]>,
-    capacity: usize,
-) -> Result<()> {
-    let nbytes = request.nbytes;
-    if request.typesize <= 0 {
-        return Err(Error::INVALID_PARAM);
-    }
-    ctx.describe(source, nbytes, dest, capacity)?;
-    let tuned = ctx.tune()?;
-    if tuned {
-        *request = ctx.request(nbytes);
-    }
-    // The program's tuner may have left the choice of the size to the built-in one.
-    if !tuned || request.blocksize <= 0 {
-        request.blocksize = request.tuned_blocksize();
-        ctx.set_tuned_blocksize(request.blocksize);
-    }
-    request.check(capacity, source.is_some())?;
-    ctx.set_checked(request);
-    Ok(())
-}
-
-/// The checked parameters of the chunk that was prepared, and the number of threads.
-fn encode_params(
-    ctx: &(impl EncodeContext + ?Sized),
-    request: &EncodeRequest,
-    format: Format,
-) -> EncodeParams {
-    let mut params = request.encode_params();
-    (params.versionlz, params.instrumented) = ctx.codec();
-    params.extended = format != Format::Blosc1;
-    params.checksums = format == Format::WithChecksums;
-    params.nthreads = ctx.nthreads();
-    params
 }
 
 /// Compresses data into the front of `dest`, which has `capacity` bytes. Gives the header of the
-/// chunk, or none if it does not fit.
+/// chunk, or none if it does not fit. The chunk gets checksums, if they are wanted, where `dest`
+/// has [room](oxiblosc_chunk::checksum::extra_len) for them.
 ///
 /// # Errors
 /// Those of invalid parameters, of the program's functions, and the error in `dest`, which is given
@@ -230,20 +198,26 @@ pub fn compress(
     capacity: usize,
     format: Format,
 ) -> Result<Option<ChunkHeader>> {
-    let buffer = match source {
-        ChunkInput::Buffer(data) => Some(data),
-        _ => None,
-    };
-    let place = dest.as_deref_mut().ok();
-    let mut request = request_for(ctx, source.nbytes()).doing(Doing::CheckParameters)?;
-    prepare(ctx, &mut request, buffer, place, capacity).doing(Doing::CheckParameters)?;
-    let started = ctx.is_timed().then(Instant::now);
-    let params = encode_params(ctx, &request, format);
-    let hooks = ctx.hooks(buffer)?;
-    let header = encode::compress(&params, source, dest?, &*hooks, ctx.executor());
+    let wanted = dest.as_deref_mut().ok();
+    let mut request =
+        EncodeRequest::new(source.nbytes(), wanted, capacity).doing(Doing::CheckParameters)?;
+    match source {
+        ChunkInput::Buffer(data) => request.source = Some(data),
+        ChunkInput::Generated(_) => {}
+        ChunkInput::Variable(blocks) => {
+            let largest = blocks.iter().map(|block| block.len()).max();
+            request.largest_block = largest.map(|largest| largest as i32);
+        }
+    }
+    let mut plan = ctx.begin(request).doing(Doing::CheckParameters)?;
+    plan.params.extended = format != Format::Blosc1;
+    plan.params.checksums = format == Format::WithChecksums;
+    let header = encode::compress(&plan.params, source, dest?, &*plan.hooks, &Pool);
     let header = header.doing(Doing::Compress)?;
-    let cbytes = header.map_or(0, |header| header.cbytes);
-    ctx.finished(cbytes, started.map(|start| start.elapsed().as_secs_f64()))?;
+    if let Some(started) = plan.started {
+        let cbytes = header.map_or(0, |header| header.cbytes);
+        ctx.finish(cbytes, started.elapsed().as_secs_f64())?;
+    }
     Ok(header)
 }
 
@@ -259,7 +233,7 @@ pub fn compress_vlblocks<'b, 'd>(
     dest: impl FnOnce() -> Result<&'d mut [u8]>,
     capacity: usize,
 ) -> Result<Option<ChunkHeader>> {
-    let (mut all, mut total, mut largest) = (TryVec::new(), 0, 0);
+    let (mut all, mut total) = (TryVec::new(), 0);
     all.reserve_exact(blocks.size_hint().0)?;
     for block in blocks {
         let block = block?;
@@ -267,15 +241,10 @@ pub fn compress_vlblocks<'b, 'd>(
         if total > MAX_BUFFERSIZE as usize {
             return Err(Error::MAX_BUFSIZE_EXCEEDED);
         }
-        largest = largest.max(block.len());
         all.push(block)?;
     }
-    let blocksize = ctx.request(0).blocksize;
-    ctx.set_tuned_blocksize(largest as i32);
     let source = ChunkInput::Variable(&all);
-    let compressed = compress(ctx, source, dest(), capacity, Format::Blosc2);
-    ctx.set_tuned_blocksize(blocksize);
-    compressed
+    compress(ctx, source, dest(), capacity, Format::Blosc2)
 }
 
 /// Checks the sizes of a chunk of special values, all in bytes: an item, the data, the stored item
@@ -310,13 +279,13 @@ pub fn make_special(
     mut dest: Result<&mut [u8]>,
     capacity: usize,
 ) -> Result<usize> {
-    let mut request = request_for(ctx, nbytes)?;
-    prepare(ctx, &mut request, None, dest.as_deref_mut().ok(), capacity)?;
+    let request = EncodeRequest::new(nbytes, dest.as_deref_mut().ok(), capacity)?;
+    let params = ctx.begin(request)?.params;
     let chunk = SpecialChunk {
         special: kind,
         nbytes,
-        blocksize: request.blocksize as usize,
-        typesize: request.typesize as usize,
+        blocksize: params.blocksize,
+        typesize: params.typesize,
         value,
     };
     let dest = dest?.get_mut(..EXTENDED_HEADER_LENGTH + value.len());
@@ -350,113 +319,47 @@ pub fn special_chunk(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::SchunkInfo;
+    use crate::context::Compressor;
     use crate::params::CParams;
-    use oxiblosc_base::memory::boxed;
-    use std::sync::Mutex;
 
-    /// A context whose tuner chooses a size of blocks, and which records what it is told.
-    struct Tuned {
-        params: CParams,
-        /// The size that the tuner chooses; none without a tuner.
-        blocksize: Option<i32>,
-        reported: Mutex<Vec<String>>,
-    }
-
-    impl Tuned {
-        fn new(blocksize: Option<i32>) -> Self {
-            Self {
-                params: CParams::default(),
-                blocksize,
-                reported: Mutex::default(),
-            }
-        }
-
-        fn tell(&self, what: String) {
-            self.reported
-                .lock()
-                .expect("no test panics in it")
-                .push(what);
-        }
-    }
-
-    impl EncodeContext for Tuned {
-        fn request(&self, nbytes: i32) -> EncodeRequest {
-            let request = self.params.request(nbytes);
-            match self.blocksize {
-                Some(blocksize) => EncodeRequest {
-                    blocksize,
-                    ..request
-                },
-                None => request,
-            }
-        }
-
-        fn hooks<'h>(&'h self, _source: Option<&'h [u8]>) -> Result<Box<dyn Hooks + 'h>> {
-            Ok(boxed(SchunkInfo::default())?)
-        }
-
-        fn describe(
-            &self,
-            source: Option<&[u8]>,
-            nbytes: i32,
-            dest: Option<&mut [u8]>,
-            capacity: usize,
-        ) -> Result<()> {
-            let (source, dest) = (source.is_some(), dest.is_some());
-            self.tell(format!("{nbytes} {source} to {capacity} {dest}"));
-            Ok(())
-        }
-
-        fn tune(&self) -> Result<bool> {
-            Ok(self.blocksize.is_some())
-        }
-
-        fn set_tuned_blocksize(&self, blocksize: i32) {
-            self.tell(format!("blocks of {blocksize}"));
-        }
-
-        fn is_timed(&self) -> bool {
-            self.blocksize.is_some()
-        }
-
-        fn finished(&self, cbytes: usize, seconds: Option<f64>) -> Result<()> {
-            self.tell(format!("{} {}", cbytes > 0, seconds.is_some()));
-            Ok(())
-        }
-
-        fn set_blocksize(&self, _blocksize: usize) {}
-
-        fn nthreads(&self) -> usize {
-            1
-        }
-    }
-
-    fn reported(ctx: &Tuned) -> Vec<String> {
-        std::mem::take(&mut *ctx.reported.lock().expect("no test panics in it"))
+    fn context(typesize: i32) -> Compressor {
+        Compressor::new(CParams {
+            typesize,
+            ..CParams::default()
+        })
     }
 
     #[test]
-    fn the_tuner_of_the_program_comes_before_the_built_in_one() {
-        let (data, mut dest) = ([7; 4000], [0; 5000]);
-        let source = ChunkInput::Buffer(&data);
-        for (own, chosen) in [(Some(800), 800), (None, 4000), (Some(0), 4000)] {
-            let ctx = Tuned::new(own);
-            let header = compress(&ctx, source, Ok(&mut dest), 5000, Format::Blosc2);
-            let header = header.expect("compresses").expect("a chunk");
-            assert_eq!((header.nbytes, header.blocksize_field()), (4000, chosen));
-            let mut all = vec!["4000 true to 5000 true".to_owned()];
-            if chosen == 4000 {
-                all.push("blocks of 4000".into());
-            }
-            all.push(format!("true {}", own.is_some()));
-            assert_eq!(reported(&ctx), all);
+    fn the_size_of_blocks_is_chosen_where_the_parameters_have_none() {
+        let request = |largest_block| EncodeRequest {
+            largest_block,
+            ..EncodeRequest::new(4000, None, 5000).expect("no more than an `i32`")
+        };
+        for (blocksize, largest, chosen) in [
+            (800, None, 800),
+            (803, None, 800),
+            (0, None, 4000),
+            (-1, None, 4000),
+            (800, Some(600), 600),
+        ] {
+            let parameters = Parameters {
+                blocksize,
+                ..Parameters::DEFAULT
+            };
+            let params = request(largest).resolve(parameters);
+            assert_eq!(params.expect("is valid").blocksize, chosen);
         }
+        let without_bytes = Parameters {
+            typesize: 0,
+            ..Parameters::DEFAULT
+        };
+        let refused = request(None).resolve(without_bytes);
+        assert_eq!(refused.err(), Some(Error::INVALID_PARAM));
     }
 
     #[test]
     fn what_is_wrong_with_the_place_is_said_last() {
-        let mut ctx = Tuned::new(None);
+        let ctx = context(8);
         let source = ChunkInput::Generated(100);
         let nowhere = || Err(Error::NULL_POINTER);
         let format = Format::Blosc2;
@@ -468,25 +371,20 @@ mod tests {
             compress(&ctx, source, nowhere(), 200, format),
             Err(Error::NULL_POINTER)
         );
-        ctx.params.typesize = 0;
         assert_eq!(
-            compress(&ctx, source, nowhere(), 200, format),
+            compress(&context(0), source, nowhere(), 200, format),
             Err(Error::INVALID_PARAM)
         );
     }
 
     #[test]
     fn blocks_of_their_own_lengths_are_counted() {
-        let ctx = Tuned::new(None);
+        let ctx = context(1);
         let mut dest = [0; 300];
         let blocks = [&b"one"[..], b"three", b"eleven"];
         let header = compress_vlblocks(&ctx, blocks.into_iter().map(Ok), || Ok(&mut dest), 300);
         let header = header.expect("compresses").expect("a chunk");
         assert_eq!((header.nblocks, header.nbytes), (3, 14));
-        assert_eq!(
-            reported(&ctx).first().map(|reported| &**reported),
-            Some("blocks of 6")
-        );
         let broken = [Ok(blocks[0]), Err(Error::NULL_POINTER)];
         let nowhere = || Err(Error::FAILURE);
         let failed = compress_vlblocks(&ctx, broken.into_iter(), nowhere, 300);
@@ -502,12 +400,12 @@ mod tests {
         assert_eq!(check_special(4, -4, 0, 36), Err(Error::INVALID_PARAM));
         let mut dest = [0; 40];
         let special = (Special::Value, &[1, 2, 3, 4, 5, 6, 7, 8][..]);
-        let cbytes = make_special(&Tuned::new(None), special, 800, Ok(&mut dest), 40);
+        let cbytes = make_special(&context(8), special, 800, Ok(&mut dest), 40);
         assert_eq!(cbytes, Ok(40));
         let header = ChunkHeader::parse(&dest).expect("a chunk");
         assert_eq!((header.special(), header.nbytes), (Special::Value, 800));
         assert_eq!(dest[32..], [1, 2, 3, 4, 5, 6, 7, 8]);
-        let ctx = Tuned::new(None);
+        let ctx = context(8);
         assert_eq!(
             special_chunk(&ctx, 8, special, 800).as_deref(),
             Ok(&dest[..])

@@ -1,9 +1,10 @@
 //! Parameters in environment variables. They override those of the program.
 
-use crate::params::{EncodeRequest, Shuffle, Split, set_shuffle};
+use crate::params::{Shuffle, Split, narrow, set_shuffle};
 use crate::registry::is_registered;
 use oxiblosc_base::memory::env;
 use oxiblosc_base::{Error, Result};
+use oxiblosc_chunk::parameters::Parameters;
 use std::ffi::CStr;
 use std::fmt::Display;
 
@@ -107,19 +108,27 @@ impl Overrides {
     }
 
     /// Replaces the parameters of a context by those that are set in the environment.
-    pub fn apply(&self, request: &mut EncodeRequest, nthreads: &mut i16) {
+    pub fn apply(&self, parameters: &mut Parameters, nthreads: &mut i16) {
         fn replace<T>(parameter: &mut T, value: Option<T>) {
             if let Some(value) = value {
                 *parameter = value;
             }
         }
-        replace(&mut request.typesize, self.typesize);
-        replace(&mut request.clevel, self.level);
-        replace(&mut request.blocksize, self.blocksize);
-        replace(&mut request.splitmode, self.split.map(|split| split as i32));
+        replace(&mut parameters.typesize, self.typesize);
+        replace(&mut parameters.clevel, self.level.map(narrow));
+        replace(&mut parameters.blocksize, self.blocksize);
+        replace(
+            &mut parameters.splitmode,
+            self.split.map(|split| split as u8),
+        );
         replace(nthreads, self.nthreads);
         let delta = self.delta == Some(true);
-        set_shuffle(&mut request.filters, self.shuffle, delta, request.typesize);
+        set_shuffle(
+            &mut parameters.filters,
+            self.shuffle,
+            delta,
+            parameters.typesize,
+        );
     }
 }
 
@@ -130,17 +139,17 @@ impl Overrides {
 /// # Errors
 /// [`Error::NULL_POINTER`] if `BLOSC_COMPRESSOR` names a codec that is not built in.
 pub fn override_parameters(
-    request: &mut EncodeRequest,
+    parameters: &mut Parameters,
     nthreads: &mut i16,
     code_of: impl FnOnce(&str) -> i32,
 ) -> Result<()> {
-    Overrides::read().apply(request, nthreads);
+    Overrides::read().apply(parameters, nthreads);
     if let Some(code) = compressor(code_of) {
         if is_registered(code) {
             env::trace("error", "BLOSC_COMPRESSOR cannot name a user-defined codec");
             return Err(Error::NULL_POINTER);
         }
-        request.compcode = code;
+        parameters.compcode = narrow(code);
     }
     Ok(())
 }
@@ -167,9 +176,9 @@ mod tests {
     #[test]
     fn the_environment_overrides_parameters() {
         let params = crate::params::CParams::default();
-        let (mut request, mut nthreads) = (params.request(0), 1);
-        Overrides::default().apply(&mut request, &mut nthreads);
-        assert_eq!((request.recorded(), nthreads), (params.recorded(), 1));
+        let (mut parameters, mut nthreads) = (params.recorded(), 1);
+        Overrides::default().apply(&mut parameters, &mut nthreads);
+        assert_eq!((parameters, nthreads), (params.recorded(), 1));
         let env = Overrides {
             level: Some(9),
             shuffle: Some(Shuffle::Bits),
@@ -179,17 +188,17 @@ mod tests {
             nthreads: Some(4),
             split: Some(Split::Never),
         };
-        env.apply(&mut request, &mut nthreads);
+        env.apply(&mut parameters, &mut nthreads);
         assert_eq!(
             (
-                request.clevel,
-                request.typesize,
-                request.blocksize,
-                request.splitmode
+                parameters.clevel,
+                parameters.typesize,
+                parameters.blocksize,
+                parameters.splitmode
             ),
             (9, 2, 1024, 2)
         );
-        assert_eq!((request.filters, nthreads), ([0, 0, 0, 0, 3, 2], 4));
+        assert_eq!((parameters.filters, nthreads), ([0, 0, 0, 0, 3, 2], 4));
     }
 
     #[test]

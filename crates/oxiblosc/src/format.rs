@@ -14,11 +14,11 @@
 /// Chunks: their headers, checksums of their blocks, and chunks of one value; what a border to
 /// another language needs to call codecs and filters of its programs ([`hooks`](chunk::hooks)).
 pub mod chunk {
-    pub use oxiblosc_chunk::encode::ChunkInput;
+    pub use oxiblosc_chunk::encode::{ChunkInput, EncodeParams};
     pub use oxiblosc_chunk::{Chunk, checksum, getitem, header, hooks, special};
 }
 
 /// Frames: header, index and metalayers, and frames in files and directories.
 pub mod frame {
-    pub use oxiblosc_frame::{disk, fingerprint, header, memory, meta, offsets, parameters};
+    pub use oxiblosc_frame::{disk, fingerprint, header, memory, meta, offsets};
 }

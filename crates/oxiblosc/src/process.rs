@@ -6,11 +6,12 @@
 
 use crate::encoding::Format;
 use crate::environment::{self, Overrides, override_parameters};
-use crate::params::{CParams, EncodeRequest, Shuffle, Split, set_shuffle};
+use crate::params::{CParams, Shuffle, Split, narrow, set_shuffle};
 use crate::registry::is_registered;
 use oxiblosc_base::memory::{Field, env};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::MAX_FILTERS;
+use oxiblosc_chunk::parameters::Parameters;
 use oxiblosc_chunk::scratch;
 use oxiblosc_io::operation;
 use std::sync::atomic::{AtomicBool, AtomicI16, AtomicI32, AtomicU8, Ordering::Relaxed};
@@ -134,7 +135,7 @@ pub fn nthreads_of_decompression() -> Result<i16> {
 /// How a call without a context compresses.
 pub struct Call {
     /// The parameters.
-    pub request: EncodeRequest,
+    pub parameters: Parameters,
     /// The number of threads.
     pub nthreads: i16,
     /// The format of the chunk, which `BLOSC_BLOSC1_COMPAT` chooses unless `BLOSC_NOLOCK` is set.
@@ -183,28 +184,28 @@ pub fn compression(
     let typesize = env.typesize.unwrap_or(typesize);
     let shuffle = env.shuffle.or_else(|| Shuffle::from_code(shuffle));
     set_shuffle(&mut filters, shuffle, DELTA.get() != 0, typesize);
-    let mut request = EncodeRequest {
-        nbytes: 0,
+    let level = env.level.unwrap_or(level);
+    let mut parameters = Parameters {
         typesize,
         blocksize: BLOCKSIZE.get(),
-        compcode: COMPRESSOR.get(),
+        compcode: narrow(COMPRESSOR.get()),
         compcode_meta: 0,
-        clevel: env.level.unwrap_or(level),
-        splitmode: SPLITMODE.get(),
+        clevel: narrow(level),
+        splitmode: narrow(SPLITMODE.get()),
         use_dict: false,
         filters,
         filters_meta: [0; MAX_FILTERS],
     };
     let mut nthreads = NTHREADS.load(Relaxed);
     if has_context {
-        request.blocksize = 0;
-        request.typesize = (request.typesize as u8).into();
-        request.compcode = (request.compcode as u8).into();
-        request.clevel = (request.clevel as u8).into();
-        override_parameters(&mut request, &mut nthreads, code_of)?;
+        parameters.blocksize = 0;
+        parameters.typesize = (typesize as u8).into();
+        parameters.compcode = COMPRESSOR.get() as u8;
+        parameters.clevel = level as u8;
+        override_parameters(&mut parameters, &mut nthreads, code_of)?;
     }
     Ok(Call {
-        request,
+        parameters,
         nthreads,
         format: match env::is_set(c"BLOSC_BLOSC1_COMPAT") && !has_context {
             true => Format::Blosc1,
@@ -236,16 +237,16 @@ mod tests {
             call.expect("no variable is set")
         };
         let call = compression(Shuffle::Bits, 4);
-        let request = call.request;
+        let parameters = call.parameters;
         assert_eq!(
-            (request.clevel, request.typesize, request.blocksize),
+            (parameters.clevel, parameters.typesize, parameters.blocksize),
             (7, 4, 4096)
         );
-        assert_eq!((request.filters, call.nthreads), ([0, 0, 0, 0, 3, 2], 3));
-        assert_eq!((request.compcode, call.format), (5, Format::Blosc2));
+        assert_eq!((parameters.filters, call.nthreads), ([0, 0, 0, 0, 3, 2], 3));
+        assert_eq!((parameters.compcode, call.format), (5, Format::Blosc2));
         set_delta(false);
         set_blocksize(0);
-        let filters = compression(Shuffle::Bytes, 1).request.filters;
+        let filters = compression(Shuffle::Bytes, 1).parameters.filters;
         assert_eq!(filters, [0; MAX_FILTERS], "single bytes are not shuffled");
         assert_eq!(set_nthreads(1), Ok(3));
         assert_eq!((destroy(), destroy()), (true, false));

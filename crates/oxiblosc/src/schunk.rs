@@ -55,7 +55,7 @@ pub mod transaction;
 pub mod windows;
 
 pub use chunks::WholeChunk;
-pub use oxiblosc_frame::parameters::Parameters;
+pub use oxiblosc_chunk::parameters::Parameters;
 pub use state::{State, host};
 pub use store::{ChunkStore, ChunkUpdate, Location, Update};
 pub use superchunk::{Changing, Peek, Reading, SuperChunk};

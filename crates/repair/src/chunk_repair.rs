@@ -13,9 +13,9 @@ use oxiblosc_base::memory::Buffer;
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special};
+use oxiblosc_chunk::parameters::Parameters;
 use oxiblosc_chunk::rebuild::{self, Rebuilt};
 use oxiblosc_codecs::Codec;
-use oxiblosc_frame::parameters::Parameters;
 
 /// The position of the size of an item in a chunk's header.
 const TYPESIZE: usize = 3;

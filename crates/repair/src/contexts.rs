@@ -8,11 +8,11 @@ use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::ChunkHeader;
+use oxiblosc_chunk::parameters::Parameters;
 use oxiblosc_chunk::rules::UDCODEC_FORMAT;
 use oxiblosc_codecs::has_codec;
 use oxiblosc_filters::filter;
 use oxiblosc_frame::header::Header;
-use oxiblosc_frame::parameters::Parameters;
 use std::ops::Range;
 
 /// The result of most functions here.

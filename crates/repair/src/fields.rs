@@ -5,8 +5,8 @@ use crate::chunks::{ChunkFinder, Front};
 use crate::location::{ChunkLocation, HEADER};
 use crate::run_list::RunList;
 use oxiblosc_chunk::header::MAX_TYPESIZE;
+use oxiblosc_chunk::parameters::Parameters;
 use oxiblosc_codecs::Codec;
-use oxiblosc_frame::parameters::Parameters;
 use std::collections::HashMap;
 use std::ops::Range;
 

@@ -11,9 +11,9 @@ use crate::rolled_back::RolledBackFile;
 use crate::start;
 use oxiblosc_base::memory::TryVec;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
+use oxiblosc_chunk::parameters::Parameters;
 use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::offsets::WIDTH;
-use oxiblosc_frame::parameters::Parameters;
 
 /// Bytes that are searched at a time: at first, and after a long search.
 const WINDOWS: [usize; 2] = [1 << 10, 1 << 20];

@@ -2,9 +2,9 @@
 
 use super::create::{adopt, choose_tuner, discard, make, options, publish};
 use super::meta::copying;
-use super::mirror::recorded;
 use super::parts::cparams_from;
 use crate::capi::context;
+use crate::capi::context::recorded;
 use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc::encoding::EncodeContext;
@@ -268,7 +268,7 @@ unsafe fn parameters(
     // A context forgets a typesize that does not fit into chunks.
     let known = Parameters {
         typesize,
-        ..cctx.request(0).recorded()
+        ..cctx.parameters()
     };
     let wanted = unsafe_granted!(wanted.as_ref()).copied();
     let wanted = wanted.unwrap_or_else(|| cparams_from(&known));

@@ -1,9 +1,9 @@
 //! Making super-chunks, opening those on disk, and freeing them.
 
 use super::handle;
-use super::mirror::recorded;
 use super::parts;
 use super::storage::Storage;
+use crate::capi::context::recorded;
 use crate::capi::io;
 use crate::capi::prelude::*;
 use oxiblosc::environment::{checksums, durable};

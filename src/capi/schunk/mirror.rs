@@ -1,7 +1,6 @@
 //! The public structure of a super-chunk: a window in which programs see its state, and set some
 //! parameters.
 
-use crate::capi::context::request_of;
 use crate::capi::mmap;
 use crate::capi::prelude::*;
 use oxiblosc::decoding::DecodeContext;
@@ -183,11 +182,6 @@ impl Host for Mirror {
         // SAFETY: `of` requires that the structure is valid.
         publish(unsafe { &raw mut (*self.c).current_nchunk }, nchunk as i64);
     }
-}
-
-/// The parameters of compression that a frame records.
-pub fn recorded(cparams: &blosc2_cparams) -> Parameters {
-    request_of(cparams).recorded()
 }
 
 /// The parameters that the public fields stand for.

@@ -1,9 +1,10 @@
 //! The parameters and contexts of a super-chunk, among its public fields.
 
 use super::handle::Unfinished;
-use super::mirror::{parameters, recorded};
+use super::mirror::parameters;
 use super::storage::Storage;
 use crate::capi::context;
+use crate::capi::context::recorded;
 use crate::capi::prelude::*;
 use oxiblosc::format::frame::header::{FrameKind, Header};
 use oxiblosc::process;

@@ -9,7 +9,6 @@ use crate::pipeline::Stage;
 use crate::scratch::{self, Scratch};
 use crate::streams::difference;
 use crate::work_stealing::StealingQueue;
-use crate::workers::Workers;
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::{Collect, TransientBytes, TryVec};
 use oxiblosc_filters::shuffle::shuffle;
@@ -40,11 +39,7 @@ impl Patcher<'_> {
                 .transpose()
         };
         let nbytes = touched.len() * encoder.params.blocksize;
-        let workers = Workers {
-            nthreads: self.params.nthreads,
-            exec: self.exec,
-        };
-        let nworkers = workers.for_job(touched.len(), nbytes, false);
+        let nworkers = self.workers.for_job(touched.len(), nbytes, false);
         if nworkers <= 1 {
             let mut scratch = scratch::borrow()?;
             return touched
@@ -56,7 +51,7 @@ impl Patcher<'_> {
         blocks.resize_with(touched.len(), || None)?;
         let pieces = touched.iter().zip(blocks.iter_mut());
         let queue = StealingQueue::new(pieces, touched.len(), nworkers)?;
-        queue.work(workers, |tid| {
+        queue.work(self.workers, |tid| {
             let mut scratch = scratch::borrow()?;
             while let Some((t, block)) = queue.next(tid) {
                 *block = one(*t, tid, &mut scratch)?;

@@ -8,7 +8,7 @@ use super::super::fast_path;
 use super::super::getitem::{ItemRange, getitem, stored};
 use super::super::header::{ChunkHeader, Special, i32_at};
 use super::super::hooks::{NoHooks, Serial};
-use super::super::patch::{PatchMode, Patched, Patcher, RecompressParams, Touched};
+use super::super::patch::{PatchMode, Patched, Patcher, Touched};
 use super::super::repack::repack;
 use super::super::special::SpecialChunk;
 use super::super::workers::Workers;
@@ -212,11 +212,6 @@ fn a_chunk_that_only_claims_to_have_them_is_refused() {
 
 #[test]
 fn a_patched_chunk_keeps_them() {
-    let params = RecompressParams {
-        compcode: 1,
-        clevel: 5,
-        nthreads: 1,
-    };
     for base in [data(40_000), noise(40_000)] {
         let mut data = base.clone();
         let mut bytes = with(&compressed(
@@ -235,10 +230,11 @@ fn a_patched_chunk_keeps_them() {
             let chunk = Chunk::parse(&header, &bytes).unwrap();
             let patcher = Patcher {
                 chunk: &chunk,
-                params,
+                compcode: 1,
+                clevel: 5,
                 decoding: &NoHooks,
                 encoding: &NoHooks,
-                exec: &Serial,
+                workers: Workers::ALONE,
             };
             let patched = patcher.range(start, new, PatchMode::Edits).unwrap();
             let Some(patched) = patched else {
@@ -273,10 +269,11 @@ fn blocks_that_stay_the_same_are_left_alone() {
         let chunk = Chunk::parse(&header, &bytes).unwrap();
         let patcher = Patcher {
             chunk: &chunk,
-            params: LZ4_SHUFFLED.recompress_params(),
+            compcode: LZ4_SHUFFLED.compcode,
+            clevel: LZ4_SHUFFLED.clevel,
             decoding: &NoHooks,
             encoding: &NoHooks,
-            exec: &Serial,
+            workers: Workers::ALONE,
         };
         let edits = |patched: Result<Option<Patched>>| match patched {
             Ok(Some(Patched::Edits(edits))) => edits,
@@ -332,10 +329,11 @@ fn of_stored_data_the_pages_that_are_read_or_changed_are_checked() {
         let lazy = Chunk::lazy(&header, &damaged[..prefix], &store).unwrap();
         let patcher = Patcher {
             chunk: &chunk,
-            params: params.recompress_params(),
+            compcode: params.compcode,
+            clevel: params.clevel,
             decoding: &NoHooks,
             encoding: &NoHooks,
-            exec: &Serial,
+            workers: Workers::ALONE,
         };
         for start in (0..69_900).step_by(100) {
             let mut part = [0; 100];
@@ -382,10 +380,11 @@ fn what_is_damaged_after_its_check_gets_no_sum_that_fits() {
         let chunk = Chunk::parse_checked(&header, bytes, checked).unwrap();
         let patcher = Patcher {
             chunk: &chunk,
-            params: params.recompress_params(),
+            compcode: params.compcode,
+            clevel: params.clevel,
             decoding: &NoHooks,
             encoding: &NoHooks,
-            exec: &Serial,
+            workers: Workers::ALONE,
         };
         let patched = patcher.range(start, new, PatchMode::Edits).unwrap();
         patched.unwrap().whole(&chunk).unwrap().to_vec()

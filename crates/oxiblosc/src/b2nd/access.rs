@@ -1,9 +1,8 @@
 //! How arrays read and compress the chunks of a super-chunk.
 
-use super::chunks::{Chunks, PartSizes};
-use super::write::{ChunkCompressor, ChunkData};
+use super::chunks::PartSizes;
 use crate::decoding::DecodeContext;
-use crate::encoding::EncodeContext;
+use crate::encoding::{EncodeContext, EncodePlan};
 use crate::fill::{Fill, FilledBlocks};
 use crate::schunk::{Location, State, SuperChunk};
 use oxiblosc_base::memory::Buffer;
@@ -13,14 +12,27 @@ use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_chunk::workers::Workers;
 
+/// The data of a chunk that is to be compressed.
+#[derive(Clone, Copy)]
+pub enum ChunkData<'a> {
+    /// They are in memory, block after block.
+    Contiguous(&'a [u8]),
+    /// They are made block by block.
+    Filled(&'a Fill<'a>),
+}
+
 /// The chunks of a super-chunk, during an operation on it.
-pub(super) struct StoredChunks<'a> {
+pub struct StoredChunks<'a> {
     schunk: &'a SuperChunk,
     state: &'a State,
     decoder: &'a dyn DecodeContext,
 }
 
 impl<'a> StoredChunks<'a> {
+    /// The chunks of this super-chunk, which has this state.
+    ///
+    /// # Errors
+    /// [`Error::NULL_POINTER`] without a decompressor.
     pub fn new(schunk: &'a SuperChunk, state: &'a State) -> Result<Self> {
         Ok(Self {
             schunk,
@@ -28,21 +40,32 @@ impl<'a> StoredChunks<'a> {
             decoder: schunk.decoder()?,
         })
     }
-}
 
-impl Chunks for StoredChunks<'_> {
-    fn find(&self, nchunk: usize) -> Result<Location<'_>> {
+    /// Finds a chunk. Several workers may call this at the same time.
+    ///
+    /// # Errors
+    /// [`Error::INVALID_PARAM`] if there is no such chunk; those of input.
+    pub fn find(&self, nchunk: usize) -> Result<Location<'_>> {
         if self.decoder.has_postfilter() {
             self.schunk.set_current(nchunk);
         }
         self.state.store.find(nchunk)
     }
 
-    fn hooks<'h>(&'h self, _nchunk: usize, prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
-        self.decoder.hooks(prefix)
+    /// The program's functions, for the chunk with this header, whose first bytes are `prefix`.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
+    pub fn hooks<'h>(
+        &'h self,
+        header: &ChunkHeader,
+        prefix: &'h [u8],
+    ) -> Result<Box<dyn Hooks + 'h>> {
+        self.decoder.hooks(header, prefix)
     }
 
-    fn is_shared(&self) -> bool {
+    /// Whether several workers may decompress different chunks at the same time.
+    pub fn is_shared(&self) -> bool {
         // A postfilter asks the super-chunk for the index of the chunk, which is recorded for one
         // chunk at a time.
         !self.decoder.has_postfilter()
@@ -50,18 +73,20 @@ impl Chunks for StoredChunks<'_> {
 }
 
 /// Makes chunks with the encoder of a super-chunk.
-pub(super) struct ChunkMaker<'a> {
+pub struct ChunkMaker<'a> {
     schunk: &'a SuperChunk,
     encoder: &'a dyn EncodeContext,
     nbytes: usize,
     block: usize,
     /// None if the encoder has to compress every chunk itself; see [`EncodeContext::sees_chunks`].
-    params: Option<EncodeParams>,
-    hooks: Box<dyn Hooks + 'a>,
+    plan: Option<EncodePlan<'a>>,
 }
 
 impl<'a> ChunkMaker<'a> {
     /// A compressor of chunks of an array with these sizes.
+    ///
+    /// # Errors
+    /// [`Error::NULL_POINTER`] without a compressor; those of invalid parameters.
     pub fn new(schunk: &'a SuperChunk, sizes: PartSizes) -> Result<Self> {
         let encoder = schunk.encoder()?;
         if sizes.block > 0 {
@@ -72,8 +97,7 @@ impl<'a> ChunkMaker<'a> {
             encoder,
             nbytes: sizes.chunk,
             block: sizes.block,
-            params: encoder.params(sizes.chunk, false)?,
-            hooks: encoder.hooks(None)?,
+            plan: encoder.plan(sizes.chunk, false)?,
         })
     }
 
@@ -86,47 +110,49 @@ impl<'a> ChunkMaker<'a> {
         Ok(data)
     }
 
-    /// Compresses data with these parameters into `chunk`. Gives the header of the chunk.
+    /// Compresses data by this plan into `chunk`. Gives the header of the chunk.
     fn compressed(
         &self,
-        params: &EncodeParams,
+        plan: &EncodePlan,
         data: ChunkData,
         workers: Workers,
         chunk: &mut [u8],
     ) -> Result<Option<ChunkHeader>> {
         let params = EncodeParams {
             nthreads: workers.nthreads,
-            ..params.clone()
+            ..plan.params.clone()
         };
         match data {
             ChunkData::Contiguous(data) => {
                 let source = ChunkInput::Buffer(data);
-                compress(&params, source, chunk, &*self.hooks, workers.exec)
+                compress(&params, source, chunk, &*plan.hooks, workers.exec)
             }
             ChunkData::Filled(fill) => {
                 let source = ChunkInput::Generated(self.nbytes);
                 let hooks = FilledBlocks {
                     fill,
-                    hooks: &*self.hooks,
+                    hooks: &*plan.hooks,
                 };
                 compress(&params, source, chunk, &hooks, workers.exec)
             }
         }
     }
-}
 
-impl ChunkCompressor for ChunkMaker<'_> {
-    fn make(&self, nchunk: usize, data: ChunkData, workers: Workers) -> Result<Buffer> {
+    /// Compresses data into chunk `nchunk`.
+    ///
+    /// # Errors
+    /// Those of compression, and of making the data.
+    pub fn make(&self, nchunk: usize, data: ChunkData, workers: Workers) -> Result<Buffer> {
         // The chunk is compressed into its own buffer, because copying it would take a tenth of the
         // time that LZ4 needs for it.
         let mut chunk = Buffer::unspecified(self.nbytes + MAX_OVERHEAD)?;
-        let header = match &self.params {
+        let header = match &self.plan {
             // The tuner chooses other blocks than the array's if these have only a few bytes. Such
             // chunks need their data in one buffer.
-            Some(params) if params.blocksize == self.block => {
-                self.compressed(params, data, workers, &mut chunk)?
+            Some(plan) if plan.params.blocksize == self.block => {
+                self.compressed(plan, data, workers, &mut chunk)?
             }
-            params => {
+            plan => {
                 let copy;
                 let data = match data {
                     ChunkData::Contiguous(data) => data,
@@ -135,8 +161,8 @@ impl ChunkCompressor for ChunkMaker<'_> {
                         &copy
                     }
                 };
-                if let Some(params) = params {
-                    self.compressed(params, ChunkData::Contiguous(data), workers, &mut chunk)?
+                if let Some(plan) = plan {
+                    self.compressed(plan, ChunkData::Contiguous(data), workers, &mut chunk)?
                 } else {
                     self.schunk.set_current(nchunk);
                     self.encoder
@@ -150,7 +176,8 @@ impl ChunkCompressor for ChunkMaker<'_> {
         Ok(chunk)
     }
 
-    fn parts(&self) -> Option<(&EncodeParams, &dyn Hooks)> {
-        self.params.as_ref().map(|params| (params, &*self.hooks))
+    /// How chunks are compressed. None if single blocks cannot be.
+    pub fn plan(&self) -> Option<&EncodePlan<'_>> {
+        self.plan.as_ref()
     }
 }

@@ -6,26 +6,7 @@ use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_TYPESIZE};
-use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_chunk::special::SpecialChunk;
-
-/// The chunks of an array.
-pub trait Chunks: Sync {
-    /// Finds a chunk. Several workers may call this at the same time.
-    ///
-    /// # Errors
-    /// [`Error::INVALID_PARAM`] if there is no such chunk; those of input.
-    fn find(&self, nchunk: usize) -> Result<Location<'_>>;
-
-    /// The program's functions, for chunk `nchunk`, whose first bytes are `prefix`.
-    ///
-    /// # Errors
-    /// [`Error::MEMORY_ALLOC`].
-    fn hooks<'h>(&'h self, nchunk: usize, prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
-
-    /// Whether several workers may decompress different chunks at the same time.
-    fn is_shared(&self) -> bool;
-}
 
 /// The sizes of an array's parts, in bytes.
 #[derive(Clone, Copy, Debug)]

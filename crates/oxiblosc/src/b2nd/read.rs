@@ -1,7 +1,8 @@
 //! Reading a selection. Only blocks with selected items are decompressed: each by a worker into its
 //! own memory, from which it copies the items into the caller's buffer.
 
-use super::chunks::{Chunks, PartSizes, with_chunk};
+use super::access::StoredChunks;
+use super::chunks::{PartSizes, with_chunk};
 use super::select::{Selection, TouchedBlock, TouchedChunk};
 use oxiblosc_base::memory::grid::{Grid, Tile};
 use oxiblosc_base::{Error, Result};
@@ -22,7 +23,7 @@ pub struct SelectionRead<'a> {
     /// The selected items.
     pub selection: &'a Selection<'a>,
     /// The chunks of the array.
-    pub chunks: &'a dyn Chunks,
+    pub chunks: &'a StoredChunks<'a>,
     /// The sizes of an item, a block and a chunk.
     pub sizes: PartSizes,
 }
@@ -82,7 +83,7 @@ impl SelectionRead<'_> {
         let found = self.chunks.find(nchunk)?;
         let most = 2 * blocks.len() * self.sizes.block >= self.sizes.chunk;
         with_chunk(&found, self.sizes, most, |chunk, prefix| {
-            let hooks = self.chunks.hooks(nchunk, prefix)?;
+            let hooks = self.chunks.hooks(chunk.header(), prefix)?;
             if chunk.is_special() && !hooks.has_postfilter() {
                 return self.fill(chunk, touched, blocks, grid);
             }

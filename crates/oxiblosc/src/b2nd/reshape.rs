@@ -288,7 +288,7 @@ impl<'a> Reshape<'a> {
                     };
                 }
             }
-            let hooks = rewriter.chunks.hooks(old, prefix)?;
+            let hooks = rewriter.chunks.hooks(chunk.header(), prefix)?;
             let mut scratch = scratch::borrow()?;
             let most = if repeats { None } else { Some(has) };
             for nblock in 0..self.old.nblocks() as usize {

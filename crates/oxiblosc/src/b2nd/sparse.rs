@@ -1,6 +1,7 @@
 //! Reading items by their indices in the array, counted in C order.
 
-use super::chunks::{Chunks, PartSizes, with_chunk};
+use super::access::StoredChunks;
+use super::chunks::{PartSizes, with_chunk};
 use super::geometry::Geometry;
 use oxiblosc_base::memory::{Collect, TryVec};
 use oxiblosc_base::{Error, Result};
@@ -46,7 +47,7 @@ fn locate<'a>(geometry: &Geometry, mut coord: i64, dest: &'a mut [u8]) -> Sparse
 pub fn read(
     geometry: &Geometry,
     coords: &[i64],
-    (chunks, sizes): (&dyn Chunks, PartSizes),
+    (chunks, sizes): (&StoredChunks, PartSizes),
     buffer: &mut [u8],
     workers: Workers,
 ) -> Result<()> {
@@ -79,7 +80,7 @@ pub fn read(
     workers.run(groups.into_iter(), nbytes, &|entries, tid| {
         let nchunk = entries[0].nchunk;
         with_chunk(&chunks.find(nchunk)?, sizes, false, |chunk, prefix| {
-            let hooks = chunks.hooks(nchunk, prefix)?;
+            let hooks = chunks.hooks(chunk.header(), prefix)?;
             if chunk.is_special() && !hooks.has_postfilter() {
                 return entries.iter_mut().try_for_each(|entry| {
                     chunk.fill_special(entry.inside as usize * item, entry.dest)

@@ -2,54 +2,32 @@
 //! selected whole are not decompressed before. The results are updates of chunks, which the caller
 //! makes as one change.
 
-use super::chunks::{Chunks, PartSizes, whole, with_chunk};
+use super::access::{ChunkData, ChunkMaker, StoredChunks};
+use super::chunks::{PartSizes, whole, with_chunk};
 use super::runs::Run;
 use super::select::{Selection, TouchedChunk};
 use crate::fill::Fill;
 use crate::schunk::parsed::patch_stored;
 use crate::schunk::{ChunkUpdate, Location, Update, WholeChunk};
 use oxiblosc_base::memory::sort::sort_by_key;
-use oxiblosc_base::memory::{Buffer, Collect, ToTryVec, TryVec, lock};
+use oxiblosc_base::memory::{Collect, ToTryVec, TryVec, lock};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::decompress;
-use oxiblosc_chunk::encode::EncodeParams;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_chunk::hooks::Hooks;
-use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, RecompressParams, Touched};
+use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, Touched};
 use oxiblosc_chunk::workers::Workers;
 use std::sync::Mutex;
-
-/// The data of a chunk that is to be compressed.
-#[derive(Clone, Copy)]
-pub enum ChunkData<'a> {
-    /// They are in memory, block after block.
-    Contiguous(&'a [u8]),
-    /// They are made block by block.
-    Filled(&'a Fill<'a>),
-}
-
-/// Compresses chunks with the parameters of a super-chunk.
-pub trait ChunkCompressor: Sync {
-    /// Compresses data into chunk `nchunk`.
-    ///
-    /// # Errors
-    /// Those of compression, and of making the data.
-    fn make(&self, nchunk: usize, data: ChunkData, workers: Workers) -> Result<Buffer>;
-
-    /// The parameters of compression, and the program's functions for it. None if single blocks
-    /// cannot be compressed.
-    fn parts(&self) -> Option<(&EncodeParams, &dyn Hooks)>;
-}
 
 /// What is needed to rewrite chunks.
 #[derive(Clone, Copy)]
 pub struct Rewriter<'a> {
     /// The present chunks.
-    pub chunks: &'a dyn Chunks,
+    pub chunks: &'a StoredChunks<'a>,
     /// Compresses the new ones.
-    pub maker: &'a dyn ChunkCompressor,
+    pub maker: &'a ChunkMaker<'a>,
     /// The sizes of an item, a block and a chunk.
     pub sizes: PartSizes,
     /// Whether a changed chunk may be returned as edits of the old one.
@@ -78,7 +56,7 @@ impl BlockChange<'_> {
 impl Rewriter<'_> {
     /// Whether several chunks may be rewritten at the same time.
     fn is_shared(&self) -> bool {
-        self.chunks.is_shared() && self.maker.parts().is_some()
+        self.chunks.is_shared() && self.maker.plan().is_some()
     }
 
     /// Runs `one` with the numbers below `count`. Gives the updates that it makes, in the order of
@@ -128,7 +106,7 @@ impl Rewriter<'_> {
                 stored,
                 |header| self.fits(header).then(|| touched.to_try_vec()).transpose(),
                 |chunk, prefix, mode| {
-                    let decoding = self.chunks.hooks(old, prefix)?;
+                    let decoding = self.chunks.hooks(chunk.header(), prefix)?;
                     self.patched((chunk, &*decoding), mode, change, workers)
                 },
             )?;
@@ -148,7 +126,7 @@ impl Rewriter<'_> {
             return Err(Error::DATA);
         }
         let chunk = Chunk::parse_checked(&header, &bytes, found.checked())?;
-        let decoding = self.chunks.hooks(old, &bytes)?;
+        let decoding = self.chunks.hooks(&header, &bytes)?;
         // A chunk that was read whole from a file is written whole.
         let mode = match bytes {
             WholeChunk::Borrowed(_) if self.in_place && old == nchunk => PatchMode::Edits,
@@ -195,7 +173,7 @@ impl Rewriter<'_> {
         change: BlockChange,
         workers: Workers,
     ) -> Result<Option<Patched>> {
-        let Some((params, encoding)) = self.maker.parts() else {
+        let Some(plan) = self.maker.plan() else {
             return Ok(None);
         };
         if chunk.header().blocksize_field() != self.sizes.block {
@@ -203,13 +181,11 @@ impl Rewriter<'_> {
         }
         let patcher = Patcher {
             chunk,
-            params: RecompressParams {
-                nthreads: workers.nthreads,
-                ..params.recompress_params()
-            },
+            compcode: plan.params.compcode,
+            clevel: plan.params.clevel,
             decoding,
-            encoding,
-            exec: workers.exec,
+            encoding: &*plan.hooks,
+            workers,
         };
         let failed = Mutex::new(None);
         let noted = |nblock: usize, data: &mut [u8]| {

@@ -17,23 +17,15 @@ use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::encode::{self, ChunkInput};
 use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
-use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, filter_id};
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_chunk::hooks::NoHooks;
+use oxiblosc_chunk::parameters::Parameters;
 use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, Touched};
-use oxiblosc_chunk::rules::UDCODEC_FORMAT;
 use oxiblosc_chunk::scratch;
 use oxiblosc_chunk::work_stealing::StealingQueue;
 use oxiblosc_chunk::workers::Workers;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
-
-/// Whether a chunk needs only codecs and filters of the library, and none that is registered.
-#[inline]
-pub fn is_plain(header: &ChunkHeader) -> bool {
-    let own = |id: &u8| *id <= filter_id::TRUNC_PREC;
-    header.filters.iter().all(own)
-        && (header.udcompcode == 0 || header.flags >> 5 != UDCODEC_FORMAT)
-}
 
 impl ChunkPart {
     fn items(&self) -> ItemRange {
@@ -101,7 +93,7 @@ impl<'a> RangeReader<'a> {
         nthreads: usize,
     ) -> Result<bool> {
         let header = chunk.header();
-        if !is_plain(header) {
+        if !header.is_plain() {
             return Ok(false);
         }
         if header.nbytes != part.nbytes {
@@ -237,11 +229,11 @@ impl RangeWriter<'_> {
         if self.decoder.has_postfilter() {
             return Ok(None);
         }
-        let Some(params) = self.encoder.params(nbytes, false)? else {
+        let Some(plan) = self.encoder.plan(nbytes, false)? else {
             return Ok(None);
         };
         let fill = |nblock: usize, block: &mut [u8]| {
-            let at = nblock * params.blocksize;
+            let at = nblock * plan.params.blocksize;
             chunk.fill_special(at, block)?;
             let (from, to) = (part.from.max(at), part.to.min(at + block.len()));
             if from < to {
@@ -251,12 +243,12 @@ impl RangeWriter<'_> {
         };
         let hooks = FilledBlocks {
             fill: &fill,
-            hooks: &*self.encoder.hooks(None)?,
+            hooks: &*plan.hooks,
         };
         let mut created = Buffer::unspecified(nbytes + MAX_OVERHEAD)?;
         let source = ChunkInput::Generated(nbytes);
-        let exec = self.encoder.executor();
-        let header = encode::compress(&params, source, &mut created, &hooks, exec)?;
+        let exec = self.encoder.workers().exec;
+        let header = encode::compress(&plan.params, source, &mut created, &hooks, exec)?;
         created.resize(header.ok_or(Error::FAILURE)?.cbytes)?;
         created.shrink_to_fit();
         Ok(Some(created))
@@ -268,13 +260,17 @@ impl RangeWriter<'_> {
             let chunk = self.compressed(new)?;
             return Ok(ChunkUpdate::Whole(chunk));
         }
+        let Parameters {
+            compcode, clevel, ..
+        } = self.encoder.parameters();
         let patch = |chunk: &Chunk, src: &[u8], mode: PatchMode| {
             Patcher {
                 chunk,
-                params: self.encoder.recompress_params(),
-                decoding: &*self.decoder.hooks(src)?,
-                encoding: &*self.encoder.hooks(Some(src))?,
-                exec: self.encoder.executor(),
+                compcode,
+                clevel,
+                decoding: &*self.decoder.hooks(chunk.header(), src)?,
+                encoding: &*self.encoder.hooks(src)?,
+                workers: self.encoder.workers(),
             }
             .range(part.from, new, mode)
         };

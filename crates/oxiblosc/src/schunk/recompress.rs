@@ -1,7 +1,6 @@
 //! Compresses chunks again with other parameters, several at the same time.
 
 use super::chunks::WholeChunk;
-use super::ranges::is_plain;
 use super::state::State;
 use super::superchunk::SuperChunk;
 use oxiblosc_base::memory::{AlignedBuffer, Buffer, Collect, TryVec, lock};
@@ -9,11 +8,10 @@ use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
-use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, Special, filter_id};
+use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD, Special};
 use oxiblosc_chunk::hooks::{NoHooks, Serial};
 use oxiblosc_chunk::scratch;
 use oxiblosc_chunk::workers::Workers;
-use oxiblosc_codecs::Codec;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -47,10 +45,10 @@ pub(super) fn recompress(
         for nchunk in first..first + batch {
             let mut job = RecompressJob::new(state, nchunk)?;
             let small = job.header.nbytes <= LARGE;
-            let plain = !decoder.has_postfilter() && is_plain(&job.header);
+            let plain = !decoder.has_postfilter() && job.header.is_plain();
             if nthreads > 1 && batch > 1 && small && plain {
-                let params = encoder.params(job.header.nbytes, true)?;
-                job.params = params.filter(needs_no_functions);
+                let plan = encoder.plan(job.header.nbytes, true)?;
+                job.params = plan.map(|plan| plan.params).filter(EncodeParams::is_plain);
             }
             let apart = job.params.is_some();
             jobs.push(job)?;
@@ -62,7 +60,7 @@ pub(super) fn recompress(
             let next = AtomicUsize::new(0);
             let done: TryVec<Mutex<Option<Result<Buffer>>>> =
                 jobs.iter().map(|_| Mutex::new(None)).collect_vec()?;
-            let exec = encoder.executor();
+            let exec = encoder.workers().exec;
             exec.run(nthreads, exec.workers(nthreads, batch), &|_| {
                 while let at = next.fetch_add(1, Ordering::Relaxed)
                     && let (Some(job), Some(slot)) = (jobs.get(at), done.get(at))
@@ -100,12 +98,6 @@ pub(super) fn buffer_for_data<'a>(
         data.fill(0);
     }
     Ok(data)
-}
-
-/// Whether compression needs only codecs and filters of the library, and none that is registered.
-fn needs_no_functions(params: &EncodeParams) -> bool {
-    Codec::from_code(params.compcode.into()).is_some()
-        && params.filters.iter().all(|id| *id <= filter_id::TRUNC_PREC)
 }
 
 /// A chunk to be compressed again.

@@ -1,7 +1,7 @@
 //! Reading items at arbitrary indices.
 
 use super::parsed::ReadExtent;
-use super::ranges::{RangeReader, is_plain};
+use super::ranges::RangeReader;
 use super::slices::ChunkPart;
 use super::superchunk::SuperChunk;
 use oxiblosc_base::memory::TryVec;
@@ -64,7 +64,7 @@ impl RangeReader<'_> {
                 if header.nbytes != nbytes {
                     return Err(Error::DATA);
                 }
-                if !is_plain(header) {
+                if !header.is_plain() {
                     return Ok(false);
                 }
                 if header.special() == Special::Uninit {
@@ -208,6 +208,7 @@ mod tests {
     use crate::{CParams, Compressor, DParams, Decompressor, Special, StorageParams, SuperChunk};
     use oxiblosc_base::Result;
     use oxiblosc_base::memory::TryVec;
+    use oxiblosc_chunk::header::ChunkHeader;
     use oxiblosc_chunk::hooks::{Executor, Hooks};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -275,8 +276,12 @@ mod tests {
     }
 
     impl DecodeContext for CountingDecoder {
-        fn hooks<'h>(&'h self, prefix: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
-            self.decoder.hooks(prefix)
+        fn hooks<'h>(
+            &'h self,
+            header: &ChunkHeader,
+            prefix: &'h [u8],
+        ) -> Result<Box<dyn Hooks + 'h>> {
+            self.decoder.hooks(header, prefix)
         }
 
         fn nthreads(&self) -> usize {

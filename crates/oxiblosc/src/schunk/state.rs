@@ -17,7 +17,6 @@ use oxiblosc_chunk::add_checksums;
 use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special, flags2};
 use oxiblosc_chunk::special::SpecialChunk;
-use oxiblosc_chunk::tune::BlocksizeRequest;
 use oxiblosc_frame::change::ChangedChunk;
 use oxiblosc_frame::disk::Loaded;
 use oxiblosc_frame::header::{FrameKind, Header};
@@ -402,16 +401,16 @@ pub fn special_chunk(
     // The data of a last chunk may not be whole items. Then its items are bytes.
     let whole = typesize > 0 && nbytes % typesize == 0;
     let fits = whole && typesize as usize <= MAX_TYPESIZE;
-    let request = BlocksizeRequest {
+    let parameters = Parameters {
         typesize: if whole { typesize } else { 1 },
-        nbytes,
-        ..BlocksizeRequest::DEFAULT
+        blocksize,
+        ..Parameters::DEFAULT
     };
     let typesize = if fits { typesize as usize } else { 1 };
     let chunk = SpecialChunk {
         special: kind,
         nbytes: nbytes as usize,
-        blocksize: request.blocksize(blocksize.max(0)).max(1) as usize,
+        blocksize: parameters.tuned_blocksize(nbytes).max(1) as usize,
         typesize,
         value: &[],
     };

@@ -5,8 +5,8 @@ use super::{Case, LARGEST, MANY_BLOCKS};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::decode::decompress;
 use oxiblosc_chunk::header::{ChunkHeader, filter_id};
-use oxiblosc_chunk::hooks::{NoHooks, Serial};
-use oxiblosc_chunk::patch::{PatchMode, Patcher, RecompressParams};
+use oxiblosc_chunk::hooks::NoHooks;
+use oxiblosc_chunk::patch::{PatchMode, Patcher};
 use oxiblosc_chunk::workers::Workers;
 
 /// Options, of which some numbers are a codec, a range and what goes there, then a chunk.
@@ -24,17 +24,13 @@ pub fn run(data: &[u8]) {
         return;
     };
     let [codec, a, b, c, d, e, _] = case.numbers;
-    let params = RecompressParams {
-        compcode: codec % 6,
-        clevel: 1 + codec % 3,
-        nthreads: 1,
-    };
     let patcher = Patcher {
         chunk: &chunk,
-        params,
+        compcode: codec % 6,
+        clevel: 1 + codec % 3,
         decoding: &NoHooks,
         encoding: &NoHooks,
-        exec: &Serial,
+        workers: Workers::ALONE,
     };
     let start = usize::from(u16::from_le_bytes([a, b])) % (header.nbytes + 1);
     let len = usize::from(u16::from_le_bytes([c, d])).min(header.nbytes - start);
