@@ -235,7 +235,7 @@ impl Cell<'_> {
 mod tests {
     use super::*;
 
-    fn places(dims: &[i32], side: usize) -> Vec<Vec<usize>> {
+    fn indices(dims: &[i32], side: usize) -> Vec<Vec<usize>> {
         let shape = BlockShape::new(dims).unwrap();
         let nitems = shape.nbytes(1) as usize;
         let cells = Cells::new(shape, |_| side, 1, nitems).unwrap();
@@ -267,15 +267,15 @@ mod tests {
 
     #[test]
     fn cells_are_cut_at_the_edges() {
-        assert_eq!(places(&[5], 2), [vec![0, 1], vec![2, 3], vec![4]]);
+        assert_eq!(indices(&[5], 2), [vec![0, 1], vec![2, 3], vec![4]]);
         assert_eq!(
-            places(&[3, 3], 2),
+            indices(&[3, 3], 2),
             [vec![0, 1, 3, 4], vec![2, 5], vec![6, 7], vec![8]]
         );
-        assert_eq!(places(&[2, 2], 9), [vec![0, 1, 2, 3]]);
+        assert_eq!(indices(&[2, 2], 9), [vec![0, 1, 2, 3]]);
         for dims in [&[2, 3, 5][..], &[3, 1, 4, 2], &[1, 2, 1, 3, 2, 2]] {
             let nitems = dims.iter().product::<i32>() as usize;
-            let mut all = places(dims, 2).concat();
+            let mut all = indices(dims, 2).concat();
             all.sort_unstable();
             assert!(all.into_iter().eq(0..nitems), "{dims:?}");
         }

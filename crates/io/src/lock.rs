@@ -46,8 +46,8 @@ pub enum Attempt {
 
 /// Whether anybody may make files in the directory that contains a path, or that is not known.
 fn is_writable_folder_of(path: &CStr) -> Result<bool> {
-    let there = paths::folder(path)?.map(|folder| files::stat(&folder, true));
-    Ok(!matches!(there, Some(Ok(there)) if !there.is_writable()))
+    let stat = paths::folder(path)?.map(|folder| files::stat(&folder, true));
+    Ok(!matches!(stat, Some(Ok(stat)) if !stat.is_writable()))
 }
 
 /// Waits for the lock through an open file of its own. So other threads can use the handle

@@ -244,8 +244,8 @@ pub fn enter(id: usize, level: LockLevel) -> Result<OperationGuard> {
 pub fn enter_for(id: usize, level: LockLevel, nchunk: Option<usize>) -> Result<OperationGuard> {
     CURRENT.with_new(|operations| {
         let len = operations.len.get();
-        let place = operations.all.get(len).ok_or(Error::LOCK)?;
-        place.set(Operation {
+        let slot = operations.all.get(len).ok_or(Error::LOCK)?;
+        slot.set(Operation {
             id,
             level,
             nchunk,

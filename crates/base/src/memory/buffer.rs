@@ -7,8 +7,8 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::null_mut;
 
-/// From this size on, [`Buffer::reserve_to_grow`] takes large steps.
-const LARGE: usize = 256 << 10;
+/// From this capacity on, [`Buffer::reserve_to_grow`] takes large steps.
+const LARGE_CAPACITY: usize = 256 << 10;
 
 /// The step of [`Buffer::reserve_to_grow`]: seven times the capacity, but no more than this unless
 /// half of the capacity is more.
@@ -152,7 +152,7 @@ impl Buffer {
     /// space, but no memory.
     pub fn reserve_to_grow(&mut self, more: usize) -> Result<()> {
         let wanted = self.len.checked_add(more).ok_or(Error::MEMORY_ALLOC)?;
-        if wanted > self.capacity && self.capacity >= LARGE {
+        if wanted > self.capacity && self.capacity >= LARGE_CAPACITY {
             let step = self.capacity.saturating_mul(7).min(GROWTH_STEP);
             let ahead = self.capacity + step.max(self.capacity / 2);
             if self.reserve_exact(wanted.max(ahead)).is_ok() {
@@ -397,7 +397,10 @@ mod tests {
             // SAFETY: they are not read.
             unsafe { buffer.advance(8192) };
         }
-        let large: Vec<_> = capacities.iter().filter(|c| **c >= LARGE).collect();
+        let large: Vec<_> = capacities
+            .iter()
+            .filter(|c| **c >= LARGE_CAPACITY)
+            .collect();
         assert!(large.len() <= 8, "{capacities:?}");
         for pair in large.windows(2) {
             assert!(*pair[1] <= (8 * pair[0]).min(pair[0] + pair[0] / 2 + GROWTH_STEP));

@@ -35,9 +35,9 @@ impl Vectors {
 /// Whether the environment allows this level.
 #[inline]
 pub fn allows(vectors: Vectors) -> bool {
-    static MOST: OnceLock<Vectors> = OnceLock::new();
+    static HIGHEST: OnceLock<Vectors> = OnceLock::new();
     let most = || env::get(c"BLOSC_SIMD", Vectors::of).flatten();
-    vectors <= *MOST.get_or_init(|| most().unwrap_or(Vectors::Avx512))
+    vectors <= *HIGHEST.get_or_init(|| most().unwrap_or(Vectors::Avx512))
 }
 
 /// Whether the CPU has AVX2, and the environment allows it.

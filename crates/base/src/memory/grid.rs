@@ -87,8 +87,8 @@ impl<'a> Grid<'a> {
             buffer: PhantomData,
         };
         for (axis, stride) in dims {
-            let place = grid.axes.get_mut(grid.naxes).ok_or(Error::INVALID_PARAM)?;
-            *place = Some(axis);
+            let slot = grid.axes.get_mut(grid.naxes).ok_or(Error::INVALID_PARAM)?;
+            *slot = Some(axis);
             grid.strides[grid.naxes] = stride;
             grid.naxes += 1;
         }

@@ -11,10 +11,10 @@ use std::ptr::NonNull;
 /// [`Error::MEMORY_ALLOC`]; the value is dropped then.
 #[inline]
 pub fn boxed<T>(value: T) -> Result<Box<T>> {
-    let mut place = boxed_uninit::<T>()?;
-    place.write(value);
+    let mut memory = boxed_uninit::<T>()?;
+    memory.write(value);
     // SAFETY: the value was written in the line above.
-    Ok(unsafe { place.assume_init() })
+    Ok(unsafe { memory.assume_init() })
 }
 
 /// Uninitialised memory for a value on the heap, for values too large to be made on the stack
@@ -25,7 +25,7 @@ pub fn boxed<T>(value: T) -> Result<Box<T>> {
 #[inline]
 pub fn boxed_uninit<T>() -> Result<Box<MaybeUninit<T>>> {
     let layout = Layout::new::<T>();
-    let place = if layout.size() == 0 {
+    let memory = if layout.size() == 0 {
         NonNull::dangling()
     } else {
         // SAFETY: the size is not 0.
@@ -34,7 +34,7 @@ pub fn boxed_uninit<T>() -> Result<Box<MaybeUninit<T>>> {
     };
     // SAFETY: the memory is from the global allocator with the layout of `T`, or dangling for a
     // type of size 0; `MaybeUninit` need not be initialised.
-    Ok(unsafe { Box::from_raw(place.as_ptr()) })
+    Ok(unsafe { Box::from_raw(memory.as_ptr()) })
 }
 
 /// A value in memory from `malloc`, which C can free.
@@ -46,12 +46,12 @@ pub fn on_c_heap<T>(value: T) -> Result<*mut T> {
     // SAFETY: `malloc` returns memory of this size that is aligned for any C structure, or null,
     // which is checked before the write.
     unsafe {
-        let place = libc::malloc(size_of::<T>().max(1)).cast::<T>();
-        if place.is_null() {
+        let memory = libc::malloc(size_of::<T>().max(1)).cast::<T>();
+        if memory.is_null() {
             return Err(Error::MEMORY_ALLOC);
         }
-        place.write(value);
-        Ok(place)
+        memory.write(value);
+        Ok(memory)
     }
 }
 

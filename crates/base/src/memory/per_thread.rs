@@ -81,12 +81,12 @@ fn on_heap<T>(value: T) -> Result<*mut T> {
     }
     // SAFETY: the memory is large enough, and aligned by the assertion.
     unsafe {
-        let place = libc::malloc(size_of::<T>()).cast::<T>();
-        if place.is_null() {
+        let slot = libc::malloc(size_of::<T>()).cast::<T>();
+        if slot.is_null() {
             return Err(Error::MEMORY_ALLOC);
         }
-        place.write(value);
-        Ok(place)
+        slot.write(value);
+        Ok(slot)
     }
 }
 
@@ -108,9 +108,9 @@ impl<T: Default + 'static> PerThread<T> {
 
     /// The value of this thread, or null.
     #[inline]
-    fn place(&'static self) -> *mut ThreadValue<T> {
+    fn slot(&'static self) -> *mut ThreadValue<T> {
         match self.key.get() {
-            Some(place) => place.cast(),
+            Some(slot) => slot.cast(),
             None => self
                 .item_of(thread::number())
                 .map_or(null_mut(), |item| (&raw const item.value).cast_mut()),
@@ -132,28 +132,28 @@ impl<T: Default + 'static> PerThread<T> {
     }
 
     #[inline]
-    fn place_or_new(&'static self) -> Result<*mut ThreadValue<T>> {
-        let place = self.place();
-        if !place.is_null() {
-            return Ok(place);
+    fn slot_or_new(&'static self) -> Result<*mut ThreadValue<T>> {
+        let slot = self.slot();
+        if !slot.is_null() {
+            return Ok(slot);
         }
-        self.new_place()
+        self.new_slot()
     }
 
     #[cold]
-    fn new_place(&'static self) -> Result<*mut ThreadValue<T>> {
+    fn new_slot(&'static self) -> Result<*mut ThreadValue<T>> {
         if self.key.get().is_none() {
             return self.new_item();
         }
-        let place = on_heap(ThreadValue::new())?;
+        let slot = on_heap(ThreadValue::new())?;
         // SAFETY: the memory is from `malloc`, and is freed only if it is not set.
         unsafe {
-            if !self.key.set(place.cast()) {
-                libc::free(place.cast());
+            if !self.key.set(slot.cast()) {
+                libc::free(slot.cast());
                 return Err(Error::MEMORY_ALLOC);
             }
         }
-        Ok(place)
+        Ok(slot)
     }
 
     /// An item of the list for this thread, which has none: one that no thread uses, or a new one.
@@ -187,11 +187,11 @@ impl<T: Default + 'static> PerThread<T> {
     /// Calls `body` with the value of this thread, if there is one.
     #[inline]
     pub fn with<R>(&'static self, body: impl FnOnce(&T) -> R) -> Option<R> {
-        // SAFETY: the place is null or that of a value of this thread. The value lives until the
+        // SAFETY: the slot is null or that of a value of this thread. The value lives until the
         // thread ends or `discard_if` frees it, which does not happen while it has a user.
-        let place = unsafe { self.place().as_ref()? };
-        let _user = User::of(&place.users);
-        Some(body(&place.value))
+        let slot = unsafe { self.slot().as_ref()? };
+        let _user = User::of(&slot.users);
+        Some(body(&slot.value))
     }
 
     /// Calls `body` with the value of this thread, which is created if there is none.
@@ -200,11 +200,11 @@ impl<T: Default + 'static> PerThread<T> {
     /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn with_new<R>(&'static self, body: impl FnOnce(&T) -> R) -> Result<R> {
-        let place = self.place_or_new()?;
+        let slot = self.slot_or_new()?;
         // SAFETY: as for `with`, and it is not null.
-        let place = unsafe { &*place };
-        let _user = User::of(&place.users);
-        Ok(body(&place.value))
+        let slot = unsafe { &*slot };
+        let _user = User::of(&slot.users);
+        Ok(body(&slot.value))
     }
 
     /// Frees the value of this thread if `unused` returns true and nothing uses it.
@@ -212,23 +212,23 @@ impl<T: Default + 'static> PerThread<T> {
         if self.with(unused) != Some(true) {
             return;
         }
-        let place = self.place();
+        let slot = self.slot();
         // SAFETY: as for `with`.
-        let users = unsafe { place.as_ref() }.map(|place| place.users.get());
+        let users = unsafe { slot.as_ref() }.map(|slot| slot.users.get());
         if users != Some(0) {
             return;
         }
         // There is no reference to the value, since references exist only inside `with` and
         // `with_new`, which count as users.
         if self.key.get().is_some() {
-            // SAFETY: the place came from `malloc`.
+            // SAFETY: the slot came from `malloc`.
             unsafe {
-                libc::free(place.cast());
+                libc::free(slot.cast());
                 self.key.set(null_mut());
             }
         } else if let Some(item) = self.item_of(thread::number()) {
             // SAFETY: the value of this thread, until the next line.
-            unsafe { place.write(ThreadValue::new()) };
+            unsafe { slot.write(ThreadValue::new()) };
             item.thread.store(NO_THREAD, Ordering::Release);
         }
     }

@@ -103,13 +103,13 @@ impl<T: Sync + 'static> PublishedTable<T> {
     }
 
     /// The place for an id.
-    pub fn place(&self, id: u8) -> &Published<T> {
+    pub fn slot(&self, id: u8) -> &Published<T> {
         &self.0[usize::from(id)]
     }
 
     /// The value with this id, if there is one.
     pub fn get(&self, id: i32) -> Option<&'static T> {
-        self.place(u8::try_from(id).ok()?).get()
+        self.slot(u8::try_from(id).ok()?).get()
     }
 
     /// All values.
@@ -123,14 +123,14 @@ impl<T: Sync + 'static> PublishedTable<T> {
     /// # Errors
     /// [`crate::error::Error::MEMORY_ALLOC`].
     pub fn add(&self, id: u8, value: T, same: impl FnOnce(&T) -> bool) -> Result<bool> {
-        Ok(self.place(id).publish(value)?.is_none_or(same))
+        Ok(self.slot(id).publish(value)?.is_none_or(same))
     }
 
     /// Empties all places.
     pub fn clear(&self) {
-        for place in &self.0 {
+        for slot in &self.0 {
             // Emptying a place needs no memory, so it cannot fail.
-            let _ = place.replace(None);
+            let _ = slot.replace(None);
         }
     }
 }
@@ -143,12 +143,12 @@ mod tests {
     fn the_first_value_stays_until_it_is_replaced() {
         static TABLE: PublishedTable<u32> = PublishedTable::new();
         assert_eq!(TABLE.get(7), None);
-        assert_eq!(TABLE.place(7).publish(1), Ok(None));
-        assert_eq!(TABLE.place(7).publish(2), Ok(Some(&1)));
+        assert_eq!(TABLE.slot(7).publish(1), Ok(None));
+        assert_eq!(TABLE.slot(7).publish(2), Ok(Some(&1)));
         assert_eq!(TABLE.add(7, 3, |there| *there == 1), Ok(true));
         assert_eq!(TABLE.add(7, 3, |_| false), Ok(false));
         let kept = TABLE.get(7).unwrap();
-        TABLE.place(7).replace(Some(4)).unwrap();
+        TABLE.slot(7).replace(Some(4)).unwrap();
         assert_eq!((kept, TABLE.get(7)), (&1, Some(&4)));
         assert_eq!(TABLE.iter().copied().collect::<Vec<_>>(), [4]);
         TABLE.clear();
@@ -156,6 +156,6 @@ mod tests {
             (TABLE.get(7), TABLE.get(-1), TABLE.get(256)),
             (None, None, None)
         );
-        assert!(TABLE.place(7).as_ptr().is_null());
+        assert!(TABLE.slot(7).as_ptr().is_null());
     }
 }

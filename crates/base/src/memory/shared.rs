@@ -25,7 +25,7 @@ pub struct Counted<T: ?Sized> {
 /// references.
 pub struct Shared<T: ?Sized> {
     /// From a box. The last owner frees it.
-    place: NonNull<Counted<T>>,
+    ptr: NonNull<Counted<T>>,
     owns: PhantomData<Counted<T>>,
 }
 
@@ -46,7 +46,7 @@ impl<T> Shared<T> {
             value,
         })?;
         Ok(Self {
-            place: NonNull::from(Box::leak(counted)),
+            ptr: NonNull::from(Box::leak(counted)),
             owns: PhantomData,
         })
     }
@@ -55,27 +55,27 @@ impl<T> Shared<T> {
 impl<T: ?Sized> Shared<T> {
     /// Turns the owner into a pointer, without changing the count.
     pub fn into_raw(self) -> *mut Counted<T> {
-        let place = self.place.as_ptr();
+        let ptr = self.ptr.as_ptr();
         std::mem::forget(self);
-        place
+        ptr
     }
 
     /// Turns a pointer from [`Self::into_raw`] back into an owner.
     ///
     /// # Safety
-    /// `place` came from there, perhaps coerced to a pointer to a trait object, and each owner is
+    /// `ptr` came from there, perhaps coerced to a pointer to a trait object, and each owner is
     /// turned back once.
-    pub unsafe fn from_raw(place: *mut Counted<T>) -> Self {
+    pub unsafe fn from_raw(ptr: *mut Counted<T>) -> Self {
         Self {
             // SAFETY: by `# Safety` the pointer is from `into_raw`, which never returns null.
-            place: unsafe { NonNull::new_unchecked(place) },
+            ptr: unsafe { NonNull::new_unchecked(ptr) },
             owns: PhantomData,
         }
     }
 
     fn counted(&self) -> &Counted<T> {
         // SAFETY: the pointer is from `new`, and only the last owner frees it.
-        unsafe { self.place.as_ref() }
+        unsafe { self.ptr.as_ref() }
     }
 }
 
@@ -91,10 +91,10 @@ macro_rules! shared_dyn {
 #[macro_export]
 macro_rules! as_dyn {
     ($shared:expr => dyn $trait:path) => {{
-        let place: *mut $crate::memory::Counted<dyn $trait> = $shared.into_raw();
+        let ptr: *mut $crate::memory::Counted<dyn $trait> = $shared.into_raw();
         // SAFETY: the pointer is from `into_raw` in this macro, and was only coerced to a trait
         // object.
-        unsafe { $crate::memory::Shared::from_raw(place) }
+        unsafe { $crate::memory::Shared::from_raw(ptr) }
     }};
 }
 
@@ -105,7 +105,7 @@ impl<T: ?Sized> Clone for Shared<T> {
         let before = self.counted().owners.fetch_add(1, Ordering::Relaxed);
         assert!(before < MAX_OWNERS, "owners were given away and forgotten");
         Self {
-            place: self.place,
+            ptr: self.ptr,
             owns: PhantomData,
         }
     }
@@ -127,7 +127,7 @@ impl<T: ?Sized> Drop for Shared<T> {
             fence(Ordering::Acquire);
             // SAFETY: this was the last owner, and the pointer came from a box, perhaps coerced to
             // a trait object.
-            drop(unsafe { Box::from_raw(self.place.as_ptr()) });
+            drop(unsafe { Box::from_raw(self.ptr.as_ptr()) });
         }
     }
 }

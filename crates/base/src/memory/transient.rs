@@ -9,7 +9,7 @@ use std::ops::Deref;
 /// Fewer bytes than this come from the allocator, which is fast enough with them.
 const MIN_KEPT: usize = 4 << 10;
 /// Memory of more bytes than this is not kept.
-const LARGE: usize = 1 << 20;
+const MAX_KEPT: usize = 1 << 20;
 /// How many allocations are kept at most.
 const SLOTS: usize = 16;
 static DEPOT: ObjectPool<TryVec<u8>, SLOTS> = ObjectPool::empty();
@@ -60,7 +60,7 @@ impl From<TryVec<u8>> for TransientBytes {
 impl Drop for TransientBytes {
     fn drop(&mut self) {
         if let Memory::Kept(list) = &mut self.0
-            && list.capacity() > LARGE
+            && list.capacity() > MAX_KEPT
         {
             **list = TryVec::new();
         }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn memory_is_used_again_unless_it_is_large() {
-        let place = |bytes: &[u8]| {
+        let address = |bytes: &[u8]| {
             let copy = TransientBytes::copy_of(bytes).unwrap();
             assert_eq!(*copy, *bytes);
             match &copy.0 {
@@ -106,15 +106,15 @@ mod tests {
             }
         };
         release();
-        assert_eq!(place(&[1; MIN_KEPT - 1]), None);
-        let first = place(&[2; 3 * MIN_KEPT + 1]);
+        assert_eq!(address(&[1; MIN_KEPT - 1]), None);
+        let first = address(&[2; 3 * MIN_KEPT + 1]);
         assert_eq!(first.unwrap().1, 4 * MIN_KEPT);
-        assert_eq!(place(&[3; MIN_KEPT]), first);
-        assert_eq!(place(&[4; 4 * MIN_KEPT]), first);
-        let larger = place(&[5; 9 * MIN_KEPT]);
-        assert_eq!(place(&[6; 5 * MIN_KEPT]), larger);
-        place(&vec![7; LARGE + 1]);
-        assert_eq!(place(&[8; MIN_KEPT]).unwrap().1, MIN_KEPT);
+        assert_eq!(address(&[3; MIN_KEPT]), first);
+        assert_eq!(address(&[4; 4 * MIN_KEPT]), first);
+        let larger = address(&[5; 9 * MIN_KEPT]);
+        assert_eq!(address(&[6; 5 * MIN_KEPT]), larger);
+        address(&vec![7; MAX_KEPT + 1]);
+        assert_eq!(address(&[8; MIN_KEPT]).unwrap().1, MIN_KEPT);
         release();
     }
 }

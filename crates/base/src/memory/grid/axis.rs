@@ -73,8 +73,8 @@ fn are_all(runs: &[Run], len: usize) -> Result<bool> {
         if run.at > len || run.len > len - run.at {
             return Ok(false);
         }
-        for place in run.at..run.at + run.len {
-            let (word, bit) = (&mut seen[place / 64], 1 << (place % 64));
+        for index in run.at..run.at + run.len {
+            let (word, bit) = (&mut seen[index / 64], 1 << (index % 64));
             if *word & bit != 0 {
                 return Ok(false);
             }
@@ -97,7 +97,7 @@ impl Axis {
             return Err(Error::INVALID_PARAM);
         }
         let blocks = chunk.div_ceil(block);
-        let number = |place: usize| place / chunk * blocks + place % chunk / block;
+        let number = |index: usize| index / chunk * blocks + index % chunk / block;
         let first = number(range.start);
         let count = number(range.end - 1) - first + 1;
         Ok(Self(Parts::Even(Even {
@@ -170,37 +170,37 @@ mod tests {
     use super::*;
 
     /// Every place of every part, and which part it is.
-    fn places(axis: &Axis) -> Vec<(usize, usize)> {
+    fn indices(axis: &Axis) -> Vec<(usize, usize)> {
         let of_part = |part| {
             let runs = axis.part(part).runs().to_vec();
             runs.into_iter()
                 .flat_map(move |run| (run.at..run.at + run.len).map(move |at| (at, part)))
         };
-        let mut places: Vec<_> = (0..axis.count()).flat_map(of_part).collect();
-        places.sort_unstable();
-        places
+        let mut indices: Vec<_> = (0..axis.count()).flat_map(of_part).collect();
+        indices.sort_unstable();
+        indices
     }
 
     #[test]
-    fn blocks_have_every_place_once() {
+    fn blocks_have_every_index_once() {
         for (chunk, block) in [(1, 1), (5, 2), (6, 3), (4, 9), (7, 7)] {
             let starts = (0..20).step_by(if cfg!(miri) { 9 } else { 1 });
             for (start, end) in
                 starts.flat_map(|start| (start + 1..24).map(move |end| (start, end)))
             {
                 let axis = Axis::even(start..end, chunk, block).unwrap();
-                let number = |place: usize| (place / chunk, place % chunk / block);
+                let number = |index: usize| (index / chunk, index % chunk / block);
                 let mut parts: Vec<_> = (start..end).map(number).collect();
                 let expected = parts.clone();
                 parts.dedup();
                 assert_eq!((axis.len(), axis.count()), (end - start, parts.len()));
-                for (at, part) in places(&axis) {
+                for (at, part) in indices(&axis) {
                     assert_eq!(parts[part], expected[at]);
                     let first = axis.part(part).runs()[0];
                     let inside = (start + at) % chunk % block;
                     assert_eq!(first.inside + at - first.at, inside);
                 }
-                assert_eq!(places(&axis).len(), axis.len());
+                assert_eq!(indices(&axis).len(), axis.len());
             }
         }
         let refused = |range, chunk, block| Axis::even(range, chunk, block).is_err();
@@ -223,14 +223,14 @@ mod tests {
     }
 
     #[test]
-    fn lists_have_every_place_once() {
+    fn lists_have_every_index_once() {
         let axis = listed(&[(2, 3), (0, 1), (5, 70), (1, 1)], &[0, 1, 3, 4]).unwrap();
         assert_eq!((axis.len(), axis.count()), (75, 3));
-        let parts: Vec<_> = places(&axis).into_iter().map(|(_, part)| part).collect();
+        let parts: Vec<_> = indices(&axis).into_iter().map(|(_, part)| part).collect();
         assert_eq!(parts[..6], [1, 2, 0, 0, 0, 1]);
         assert_eq!(parts.len(), 75);
         assert_eq!(
-            places(&listed(&[(0, 2), (2, 1)], &[0, 2]).unwrap()).len(),
+            indices(&listed(&[(0, 2), (2, 1)], &[0, 2]).unwrap()).len(),
             3
         );
         for (runs, firsts) in [

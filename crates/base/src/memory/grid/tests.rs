@@ -8,13 +8,13 @@ fn even(len: usize, chunk: usize, block: usize, from: usize) -> Axis {
 
 /// The places from 0 to before `len` in an order of chance, in parts of `each` runs.
 fn listed(len: usize, each: usize, mut seed: u64) -> Axis {
-    let mut places: Vec<_> = (0..len).collect();
+    let mut indices: Vec<_> = (0..len).collect();
     for i in (1..len).rev() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        places.swap(i, (seed >> 33) as usize % (i + 1));
+        indices.swap(i, (seed >> 33) as usize % (i + 1));
     }
     let run = |(inside, at)| Run { inside, at, len: 1 };
-    let runs: Vec<_> = places.into_iter().enumerate().map(run).collect();
+    let runs: Vec<_> = indices.into_iter().enumerate().map(run).collect();
     let mut firsts: Vec<_> = (0..len).step_by(each).collect();
     firsts.push(len);
     Axis::listed(runs.into(), firsts.into()).unwrap()
@@ -42,18 +42,18 @@ fn strides(axes: &[Axis], more: usize) -> Vec<usize> {
 
 /// The places of a tile's items, one by one.
 fn naive(axes: &[Axis], strides: &[usize], tile: &[usize]) -> Vec<usize> {
-    let mut places = vec![0];
+    let mut indices = vec![0];
     for ((axis, stride), part) in axes.iter().zip(strides).zip(tile) {
         let part = axis.part(*part);
         let along: Vec<_> = (part.runs().iter())
             .flat_map(|run| run.at..run.at + run.len)
             .collect();
-        places = places
+        indices = indices
             .iter()
-            .flat_map(|place| along.iter().map(move |at| place + at * stride))
+            .flat_map(|index| along.iter().map(move |at| index + at * stride))
             .collect();
     }
-    places
+    indices
 }
 
 type Dim = (usize, usize, usize, usize, bool);
@@ -102,9 +102,9 @@ proptest! {
             }
         });
         for (i, tile) in all.iter().enumerate() {
-            for place in naive(&axes, &strides, tile) {
+            for index in naive(&axes, &strides, tile) {
                 let worker = i / all.len().div_ceil(3);
-                expected[place * item..][..item].iter_mut().for_each(|byte| *byte += worker as u8 + 1);
+                expected[index * item..][..item].iter_mut().for_each(|byte| *byte += worker as u8 + 1);
             }
         }
         prop_assert_eq!(buffer, expected);

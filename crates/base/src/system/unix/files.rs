@@ -210,10 +210,10 @@ fn open_by(
 /// What lies at a path: at its end if it is a link and `follow`.
 pub fn stat(path: &CStr, follow: bool) -> io::Result<Stat> {
     // SAFETY: a C string, and room for what the call fills in.
-    stat_by(|there| unsafe {
+    stat_by(|info| unsafe {
         match follow {
-            true => stat64(path.as_ptr(), there),
-            false => lstat64(path.as_ptr(), there),
+            true => stat64(path.as_ptr(), info),
+            false => lstat64(path.as_ptr(), info),
         }
     })
 }
@@ -222,17 +222,17 @@ pub fn stat(path: &CStr, follow: bool) -> io::Result<Stat> {
 pub(super) fn stat_in(folder: &File, name: &CStr) -> io::Result<Stat> {
     let (folder, flags) = (folder.as_raw_fd(), libc::AT_SYMLINK_NOFOLLOW);
     // SAFETY: an open descriptor, a C string, and room for what the call fills in.
-    stat_by(|there| unsafe { fstatat64(folder, name.as_ptr(), there, flags) })
+    stat_by(|info| unsafe { fstatat64(folder, name.as_ptr(), info, flags) })
 }
 
 fn stat_by(call: impl FnOnce(*mut stat64_t) -> c_int) -> io::Result<Stat> {
-    let mut there = MaybeUninit::<stat64_t>::zeroed();
-    done(call(there.as_mut_ptr()))?;
+    let mut info = MaybeUninit::<stat64_t>::zeroed();
+    done(call(info.as_mut_ptr()))?;
     // SAFETY: numbers, filled in.
-    let there = unsafe { there.assume_init() };
+    let info = unsafe { info.assume_init() };
     Ok(Stat {
-        mode: there.st_mode,
-        identity: (device(there.st_dev), there.st_ino),
+        mode: info.st_mode,
+        identity: (device(info.st_dev), info.st_ino),
     })
 }
 

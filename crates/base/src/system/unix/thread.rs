@@ -271,12 +271,12 @@ pub struct Key {
 }
 
 /// The key that was made last.
-static MADE: AtomicPtr<Key> = AtomicPtr::new(null_mut());
+static LAST_KEY: AtomicPtr<Key> = AtomicPtr::new(null_mut());
 
 /// Gives back all keys when the library is unloaded, or the process ends, and what the calling
 /// thread has under them.
 extern "C" fn give_back() {
-    let mut created = MADE.load(Ordering::Acquire);
+    let mut created = LAST_KEY.load(Ordering::Acquire);
     // SAFETY: the keys in the list are statics.
     while let Some(key) = unsafe { created.as_ref() } {
         created = key.next.load(Ordering::Relaxed);
@@ -336,10 +336,10 @@ impl Key {
             (Ok(_), Self::NONE) => {}
             (Ok(_), _) => {
                 let this = (&raw const *self).cast_mut();
-                let mut before = MADE.load(Ordering::Relaxed);
+                let mut before = LAST_KEY.load(Ordering::Relaxed);
                 loop {
                     self.next.store(before, Ordering::Relaxed);
-                    match MADE.compare_exchange(before, this, order, failed) {
+                    match LAST_KEY.compare_exchange(before, this, order, failed) {
                         Ok(_) => break,
                         Err(other) => before = other,
                     }

@@ -18,8 +18,8 @@ pub type FileVersion = ((u64, u64), Option<u64>);
 
 /// Device and inode of an open file that has a name still: else it is gone once it is closed.
 pub fn identity_if_named(file: &File) -> Option<(u64, u64)> {
-    let there = file.metadata().ok()?;
-    (there.nlink() > 0).then(|| (there.dev(), there.ino()))
+    let info = file.metadata().ok()?;
+    (info.nlink() > 0).then(|| (info.dev(), info.ino()))
 }
 
 /// Whether a descriptor still leads to the file with this device and inode, as far as that is
@@ -33,8 +33,8 @@ pub fn is_open(file: &File, known: (u64, u64)) -> bool {
 
 /// Device and inode of what a path of the standard library names.
 pub fn identity_at(path: &std::path::Path) -> io::Result<(u64, u64)> {
-    let there = path.metadata()?;
-    Ok((there.dev(), there.ino()))
+    let info = path.metadata()?;
+    Ok((info.dev(), info.ino()))
 }
 
 #[cfg(target_os = "linux")]
@@ -49,8 +49,8 @@ mod system {
 
     /// Device and inode that the path names.
     pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
-        let there = ask(libc::AT_FDCWD, path, 0, libc::STATX_INO).ok()?;
-        Some(identity_in(&there))
+        let info = ask(libc::AT_FDCWD, path, 0, libc::STATX_INO).ok()?;
+        Some(identity_in(&info))
     }
 
     /// No times: some systems note that a program saw the time of the last change, so that the next
@@ -59,47 +59,47 @@ mod system {
 
     /// The version of the file that the path names.
     pub fn version_of(path: &CStr) -> Option<FileVersion> {
-        let there = ask(libc::AT_FDCWD, path, 0, VERSION).ok()?;
-        Some(version_in(&there))
+        let info = ask(libc::AT_FDCWD, path, 0, VERSION).ok()?;
+        Some(version_in(&info))
     }
 
     /// The version of an open file.
     pub fn version(file: &File) -> io::Result<FileVersion> {
-        let there = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, VERSION)?;
-        Ok(version_in(&there))
+        let info = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, VERSION)?;
+        Ok(version_in(&info))
     }
 
-    fn version_in(there: &libc::statx) -> FileVersion {
-        let size = (there.stx_mask & libc::STATX_SIZE != 0).then_some(there.stx_size);
-        (identity_in(there), size)
+    fn version_in(info: &libc::statx) -> FileVersion {
+        let size = (info.stx_mask & libc::STATX_SIZE != 0).then_some(info.stx_size);
+        (identity_in(info), size)
     }
 
-    fn identity_in(there: &libc::statx) -> (u64, u64) {
-        let device = libc::makedev(there.stx_dev_major, there.stx_dev_minor);
-        (device, there.stx_ino)
+    fn identity_in(info: &libc::statx) -> (u64, u64) {
+        let device = libc::makedev(info.stx_dev_major, info.stx_dev_minor);
+        (device, info.stx_ino)
     }
 
     /// When an open file was last written to, where the system knows.
     pub fn written(file: &File) -> Option<Written> {
         let asked = libc::STATX_MTIME;
-        let there = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, asked).ok()?;
-        (there.stx_mask & libc::STATX_MTIME != 0).then_some(Written {
-            seconds: there.stx_mtime.tv_sec,
-            nanos: there.stx_mtime.tv_nsec,
+        let info = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, asked).ok()?;
+        (info.stx_mask & libc::STATX_MTIME != 0).then_some(Written {
+            seconds: info.stx_mtime.tv_sec,
+            nanos: info.stx_mtime.tv_nsec,
         })
     }
 
     /// Device and inode of an open file, with as little asked for.
     pub fn identity(file: &File) -> io::Result<(u64, u64)> {
-        let there = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, libc::STATX_INO)?;
-        Ok(identity_in(&there))
+        let info = ask(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH, libc::STATX_INO)?;
+        Ok(identity_in(&info))
     }
 
     /// Asks for what `mask` says of the file that a path names.
     #[inline(always)]
     fn ask(from: c_int, path: &CStr, flags: c_int, mask: u32) -> io::Result<libc::statx> {
-        let mut there = MaybeUninit::<libc::statx>::zeroed();
-        let out = there.as_mut_ptr();
+        let mut info = MaybeUninit::<libc::statx>::zeroed();
+        let out = info.as_mut_ptr();
         // SAFETY: a C string, and room for what the call fills in.
         #[cfg(not(target_env = "musl"))]
         let rc = unsafe { libc::statx(from, path.as_ptr(), flags, mask, out) };
@@ -110,7 +110,7 @@ mod system {
             as c_int;
         done(rc)?;
         // SAFETY: numbers, zero where nothing was filled in.
-        Ok(unsafe { there.assume_init() })
+        Ok(unsafe { info.assume_init() })
     }
 }
 
@@ -125,28 +125,28 @@ mod system {
 
     /// The version of the file that the path names.
     pub fn version_of(path: &CStr) -> Option<FileVersion> {
-        let there = stat(path, true).ok()?;
-        Some((there.identity, None))
+        let info = stat(path, true).ok()?;
+        Some((info.identity, None))
     }
 
     /// The version of an open file.
     pub fn version(file: &File) -> io::Result<FileVersion> {
-        let there = file.metadata()?;
-        Ok(((there.dev(), there.ino()), Some(there.len())))
+        let info = file.metadata()?;
+        Ok(((info.dev(), info.ino()), Some(info.len())))
     }
 
     /// When an open file was last written to.
     pub fn written(file: &File) -> Option<Written> {
-        let there = file.metadata().ok()?;
+        let info = file.metadata().ok()?;
         Some(Written {
-            seconds: there.mtime(),
-            nanos: there.mtime_nsec() as u32,
+            seconds: info.mtime(),
+            nanos: info.mtime_nsec() as u32,
         })
     }
 
     /// Device and inode that the path names.
     pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
-        stat(path, true).ok().map(|there| there.identity)
+        stat(path, true).ok().map(|info| info.identity)
     }
 
     /// Device and inode of an open file.

@@ -169,13 +169,13 @@ fn information(file: &File) -> io::Result<Stat> {
             identity: (0, 0),
         });
     }
-    let mut there = BY_HANDLE_FILE_INFORMATION::default();
+    let mut info = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: an open handle, and room for what the call fills in.
-    done(unsafe { GetFileInformationByHandle(file.as_raw_handle(), &mut there) })?;
-    let number = u64::from(there.nFileIndexHigh) << 32 | u64::from(there.nFileIndexLow);
+    done(unsafe { GetFileInformationByHandle(file.as_raw_handle(), &mut info) })?;
+    let number = u64::from(info.nFileIndexHigh) << 32 | u64::from(info.nFileIndexLow);
     Ok(Stat {
-        attributes: Some(there.dwFileAttributes),
-        identity: (u64::from(there.dwVolumeSerialNumber), number),
+        attributes: Some(info.dwFileAttributes),
+        identity: (u64::from(info.dwVolumeSerialNumber), number),
     })
 }
 
@@ -198,12 +198,12 @@ pub fn stat(path: &CStr, follow: bool) -> io::Result<Stat> {
 
 /// The volume of the file that a path names, and the number that the file has there.
 pub fn identity_of(path: &CStr) -> Option<(u64, u64)> {
-    stat(path, true).ok().map(|there| there.identity)
+    stat(path, true).ok().map(|info| info.identity)
 }
 
 /// The volume of an open file, and its number there.
 pub fn identity(file: &File) -> io::Result<(u64, u64)> {
-    information(file).map(|there| there.identity)
+    information(file).map(|info| info.identity)
 }
 
 /// When a file was last written to. It is not asked for here: the system notes it when a file is
@@ -238,10 +238,10 @@ pub fn written(_file: &File) -> Option<Written> {
 /// The volume of an open file that has a name still, and its number there: else it is gone once it
 /// is closed.
 pub fn identity_if_named(file: &File) -> Option<(u64, u64)> {
-    let mut there = BY_HANDLE_FILE_INFORMATION::default();
+    let mut info = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: an open handle, and room for what the call fills in.
-    let known = unsafe { GetFileInformationByHandle(file.as_raw_handle(), &mut there) };
-    let has_name = known != 0 && there.nNumberOfLinks > 0;
+    let known = unsafe { GetFileInformationByHandle(file.as_raw_handle(), &mut info) };
+    let has_name = known != 0 && info.nNumberOfLinks > 0;
     has_name.then(|| identity(file).ok()).flatten()
 }
 
@@ -428,12 +428,12 @@ pub fn each_entry(path: &CStr, mut each: impl FnMut(&CStr) -> Result<()>) -> Res
 }
 
 /// A place in a file, as calls take it. All ones stand for the end of the file, and are refused.
-fn place(pos: u64) -> io::Result<OVERLAPPED> {
+fn overlapped(pos: u64) -> io::Result<OVERLAPPED> {
     i64::try_from(pos).map_err(|_| ErrorKind::InvalidInput)?;
-    let mut place = OVERLAPPED::default();
-    place.Anonymous.Anonymous.Offset = pos as u32;
-    place.Anonymous.Anonymous.OffsetHigh = (pos >> 32) as u32;
-    Ok(place)
+    let mut overlapped = OVERLAPPED::default();
+    overlapped.Anonymous.Anonymous.Offset = pos as u32;
+    overlapped.Anonymous.Anonymous.OffsetHigh = (pos >> 32) as u32;
+    Ok(overlapped)
 }
 
 /// Reads from `pos` on, once; how many bytes that were, none at the end of the file. Moves the
@@ -445,12 +445,18 @@ pub fn read_at(file: &File, buf: &mut [u8], pos: u64) -> io::Result<usize> {
 
 /// As [`read_at`], into memory that nothing was written to.
 pub fn read_new_at(file: &File, buffer: &mut [MaybeUninit<u8>], pos: u64) -> io::Result<usize> {
-    let mut place = place(pos)?;
+    let mut overlapped = overlapped(pos)?;
     let (mut read, len) = (0, buffer.len().min(MAX_MOVED) as u32);
     // SAFETY: an open handle that waits in its calls, and as much room as is said.
     let rc = unsafe {
         let buffer = buffer.as_mut_ptr().cast();
-        ReadFile(file.as_raw_handle(), buffer, len, &mut read, &mut place)
+        ReadFile(
+            file.as_raw_handle(),
+            buffer,
+            len,
+            &mut read,
+            &mut overlapped,
+        )
     };
     match done(rc) {
         Err(error) if error.raw_os_error() == Some(ERROR_HANDLE_EOF as i32) => Ok(0),

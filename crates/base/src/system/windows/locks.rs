@@ -14,12 +14,12 @@ use windows_sys::Win32::System::IO::OVERLAPPED;
 const LOCK_FILE: u64 = 0;
 
 fn call(file: &File, at: u64, flags: u32) -> io::Result<()> {
-    let mut place = OVERLAPPED::default();
-    place.Anonymous.Anonymous.Offset = at as u32;
-    place.Anonymous.Anonymous.OffsetHigh = (at >> 32) as u32;
+    let mut overlapped = OVERLAPPED::default();
+    overlapped.Anonymous.Anonymous.Offset = at as u32;
+    overlapped.Anonymous.Anonymous.OffsetHigh = (at >> 32) as u32;
     // SAFETY: an open handle, which waits in its calls, so that the structure is not used after
     // this one.
-    match unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &mut place) } {
+    match unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &mut overlapped) } {
         0 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }

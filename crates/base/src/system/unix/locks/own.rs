@@ -45,8 +45,8 @@ impl OwnFile {
         if unsafe { libc::lseek(descriptor, mark as libc::off_t, libc::SEEK_SET) } < 0 {
             return false;
         }
-        if let Some(place) = place(descriptor) {
-            place.store(mark, Ordering::Relaxed);
+        if let Some(entry) = entry(descriptor) {
+            entry.store(mark, Ordering::Relaxed);
         }
         self.mark.store(mark, Ordering::Relaxed);
         true
@@ -64,7 +64,7 @@ impl OwnFile {
     /// Whether no later file of this library has got the number of the descriptor. This asks the
     /// system for nothing.
     pub fn has_number(&self) -> bool {
-        let noted = place(self.as_raw_fd()).map(|place| place.load(Ordering::Relaxed));
+        let noted = entry(self.as_raw_fd()).map(|entry| entry.load(Ordering::Relaxed));
         noted.is_none_or(|noted| noted == self.mark())
     }
 
@@ -85,10 +85,10 @@ impl Deref for OwnFile {
 impl Drop for OwnFile {
     fn drop(&mut self) {
         let is_open = self.is_open();
-        if let Some(place) = place(self.as_raw_fd()) {
+        if let Some(entry) = entry(self.as_raw_fd()) {
             // Before it is closed, and its number is another file's.
             let (order, other) = (Ordering::Relaxed, Ordering::Relaxed);
-            let _ = place.compare_exchange(self.mark(), FREE, order, other);
+            let _ = entry.compare_exchange(self.mark(), FREE, order, other);
         }
         if is_open {
             // SAFETY: the file is not used after this.
@@ -157,7 +157,7 @@ static NOTED: [AtomicPtr<Block>; BLOCKS] = {
 static FIRST: Block = [const { AtomicU32::new(FREE) }; PLACES];
 
 /// Where it is noted which file has a descriptor; none if nothing ever was.
-fn place(descriptor: RawFd) -> Option<&'static AtomicU32> {
+fn entry(descriptor: RawFd) -> Option<&'static AtomicU32> {
     let number = usize::try_from(descriptor).ok()?;
     let block = NOTED.get(number / PLACES)?.load(Ordering::Acquire);
     // SAFETY: null, or a block that was made by `add_block` and is never freed.
@@ -189,11 +189,11 @@ fn note(descriptor: RawFd) {
     if !WATCHED.load(Ordering::Relaxed) && !WATCHED.swap(true, Ordering::Relaxed) {
         on_fork(in_child);
     }
-    if place(descriptor).is_none() {
+    if entry(descriptor).is_none() {
         add_block(descriptor);
     }
-    if let Some(place) = place(descriptor) {
-        place.store(OPEN, Ordering::Relaxed);
+    if let Some(entry) = entry(descriptor) {
+        entry.store(OPEN, Ordering::Relaxed);
     }
 }
 
@@ -202,13 +202,13 @@ fn note(descriptor: RawFd) {
 extern "C" fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
     for (index, block) in NOTED.iter().enumerate() {
-        // SAFETY: as in `place`.
+        // SAFETY: as in `entry`.
         let Some(block) = (unsafe { block.load(Ordering::Acquire).as_ref() }) else {
             continue;
         };
-        for (at, place) in block.iter().enumerate() {
+        for (at, entry) in block.iter().enumerate() {
             let descriptor = (index * PLACES + at) as RawFd;
-            match place.load(Ordering::Relaxed) {
+            match entry.load(Ordering::Relaxed) {
                 FREE => {}
                 OPEN => open_anew(descriptor),
                 // The number may be a file of the program, which must stay as it is.
