@@ -2,7 +2,7 @@
 
 use super::registry;
 use crate::capi::prelude::*;
-use oxiblosc::format::chunk::hooks::{BlockPos, Hooks};
+use oxiblosc::format::chunk::hooks::{BlockPos, Hooks, RegisteredFunctions};
 use oxiblosc::ndim::meta::block_shape;
 use oxiblosc::storage::callbacks::catching_exceptions;
 use oxiblosc::storage::operation;
@@ -188,6 +188,12 @@ impl Hooks for ContextHooks<'_> {
         done(rc, Error::POSTFILTER.at(Doing::Postfilter))
     }
 
+    fn registered(&self) -> &dyn RegisteredFunctions {
+        self
+    }
+}
+
+impl RegisteredFunctions for ContextHooks<'_> {
     fn schunk_typesize(&self) -> Option<i32> {
         let schunk = self.ctx.schunk.get();
         // SAFETY: the pointer is not null, so it is valid, as in `Context::owner`. The library

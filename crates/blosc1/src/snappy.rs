@@ -2,7 +2,7 @@
 
 use oxiblosc_base::memory::object_pool::ObjectPool;
 use oxiblosc_base::{Error, Result};
-use oxiblosc_chunk::hooks::Hooks;
+use oxiblosc_chunk::hooks::{Hooks, RegisteredFunctions};
 use oxiblosc_codecs::snappy::Compressor;
 use snap::raw::Decoder;
 
@@ -17,6 +17,12 @@ pub fn release() {
 pub struct Snappy;
 
 impl Hooks for Snappy {
+    fn registered(&self) -> &dyn RegisteredFunctions {
+        self
+    }
+}
+
+impl RegisteredFunctions for Snappy {
     fn encode(&self, _compcode: u8, _meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         COMPRESSORS.borrow(Compressor::default)?.compress(src, dst)
     }

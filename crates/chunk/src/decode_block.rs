@@ -2,14 +2,13 @@
 
 use super::Chunk;
 use super::header::{Blocks, Special, flags2};
-use super::hooks::{BlockPos, Hooks};
+use super::hooks::{BlockPos, Hooks, RegisteredFunctions};
 use super::input::ttmp_size;
 use super::pipeline::{DeltaReference, Pipeline, Stage};
 use super::registered;
 use super::scratch::{self, Bufs, CodecState};
 use super::special;
 use super::streams::{Stream, Streams};
-use oxiblosc_base::cells::BlockShape;
 use oxiblosc_base::memory::{AlignedBuffer, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::{Codec, PaddedDst};
@@ -199,7 +198,7 @@ impl BlockDecoder<'_> {
             return Err(Error::CODEC_SUPPORT);
         }
         let codec = (header.udcompcode, header.compcode_meta);
-        registered::decode(codec, data, out, self.hooks)
+        registered::decode(codec, data, out, self.hooks.registered())
     }
 }
 
@@ -207,19 +206,7 @@ impl BlockDecoder<'_> {
 struct WithoutPostfilter<'a>(&'a dyn Hooks);
 
 impl Hooks for WithoutPostfilter<'_> {
-    fn schunk_typesize(&self) -> Option<i32> {
-        self.0.schunk_typesize()
-    }
-
-    fn block_shape(&self) -> Result<BlockShape> {
-        self.0.block_shape()
-    }
-
-    fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
-        self.0.filter_backward(id, meta, src, dst)
-    }
-
-    fn decode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        self.0.decode(compcode, meta, src, dst)
+    fn registered(&self) -> &dyn RegisteredFunctions {
+        self.0.registered()
     }
 }

@@ -324,7 +324,7 @@ impl BlockDecoder<'_> {
         match streams.next() {
             Ok(Stream::Compressed(data)) if streams.neblock == bsize => {
                 let codec = (header.udcompcode, header.compcode_meta);
-                registered::decode_part(codec, data.exact(), from, part, self.hooks)
+                registered::decode_part(codec, data.exact(), from, part, self.hooks.registered())
             }
             _ => Ok(false),
         }

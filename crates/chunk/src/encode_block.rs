@@ -337,7 +337,13 @@ impl BlockEncoder<'_> {
             }
             None => {
                 let codec = (self.params.compcode, self.params.compcode_meta);
-                registered::encode(codec, self.params.typesize, stream, body, self.hooks)?
+                registered::encode(
+                    codec,
+                    self.params.typesize,
+                    stream,
+                    body,
+                    self.hooks.registered(),
+                )?
             }
         };
         if cbytes > body.len() {

@@ -68,6 +68,15 @@ pub trait Hooks: Sync {
         Err(Error::POSTFILTER)
     }
 
+    /// The codecs and filters with registered ids.
+    fn registered(&self) -> &dyn RegisteredFunctions {
+        &NoHooks
+    }
+}
+
+/// The codecs and filters of the program, and what those of the library with registered ids need to
+/// know. The default implementations are those of a caller without any.
+pub trait RegisteredFunctions: Sync {
     /// The typesize of the super-chunk that the chunk belongs to, if it belongs to one.
     fn schunk_typesize(&self) -> Option<i32> {
         None
@@ -103,6 +112,8 @@ pub trait Hooks: Sync {
 pub struct NoHooks;
 
 impl Hooks for NoHooks {}
+
+impl RegisteredFunctions for NoHooks {}
 
 /// What `hooks` makes, if functions of the program are needed; otherwise [`NoHooks`], which takes no
 /// memory.

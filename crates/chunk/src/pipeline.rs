@@ -221,7 +221,7 @@ impl Pipeline {
                         .map_err(|_| Error::FILTER_PIPELINE)?;
                 }
                 Stage::Registered { id, meta } => {
-                    registered::forward((id, meta), typesize, src, dst, hooks)?;
+                    registered::forward((id, meta), typesize, src, dst, hooks.registered())?;
                 }
             }
             place = if place == StageBuffer::Ping {
@@ -274,7 +274,7 @@ impl Pipeline {
                 },
                 Stage::TruncPrec(_) => out.copy_from_slice(src),
                 Stage::Registered { id, meta } => {
-                    registered::backward((id, meta), typesize, src, out, hooks)?;
+                    registered::backward((id, meta), typesize, src, out, hooks.registered())?;
                 }
             }
             place = if place == StageBuffer::Ping {

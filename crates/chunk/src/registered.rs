@@ -1,17 +1,17 @@
 //! Filters and codecs with registered ids: the library's own, and behind them those of the program.
 
-use super::hooks::Hooks;
+use super::hooks::RegisteredFunctions;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::{CodecFunctions, own_codec};
 use oxiblosc_filters::{FilterKind, filter};
 
 /// Number of streams of a block for bytedelta: the meta byte, or the super-chunk's typesize if that
 /// is 0. A chunk that belongs to none is decompressed by the `typesize` in its header.
-fn streams(meta: u8, typesize: Option<usize>, hooks: &dyn Hooks) -> Result<usize> {
+fn streams(meta: u8, typesize: Option<usize>, program: &dyn RegisteredFunctions) -> Result<usize> {
     if meta != 0 {
         return Ok(meta.into());
     }
-    let typesize = match (hooks.schunk_typesize(), typesize) {
+    let typesize = match (program.schunk_typesize(), typesize) {
         (None, Some(typesize)) => return Ok(typesize),
         (of_schunk, _) => of_schunk.unwrap_or(0),
     };
@@ -30,17 +30,17 @@ pub fn forward(
     typesize: usize,
     src: &[u8],
     dst: &mut [u8],
-    hooks: &dyn Hooks,
+    program: &dyn RegisteredFunctions,
 ) -> Result<()> {
     let result = match filter(id).map(|filter| &filter.kind) {
-        Some(FilterKind::Cells { forward, .. }) => hooks
+        Some(FilterKind::Cells { forward, .. }) => program
             .block_shape()
             .and_then(|block| forward(block, meta, typesize, src, dst)),
         Some(FilterKind::Streams { forward, .. }) => {
-            streams(meta, None, hooks).map(|streams| forward(streams, src, dst))
+            streams(meta, None, program).map(|streams| forward(streams, src, dst))
         }
         Some(FilterKind::Items(truncate)) => truncate(meta as i8, typesize, src, dst),
-        Some(FilterKind::OfFormat) | None => return hooks.filter_forward(id, meta, src, dst),
+        Some(FilterKind::OfFormat) | None => return program.filter_forward(id, meta, src, dst),
     };
     result.map_err(|error| error.or(Error::FILTER_PIPELINE))
 }
@@ -55,26 +55,26 @@ pub fn backward(
     typesize: usize,
     src: &[u8],
     dst: &mut [u8],
-    hooks: &dyn Hooks,
+    program: &dyn RegisteredFunctions,
 ) -> Result<()> {
     match filter(id).map(|filter| &filter.kind) {
         Some(FilterKind::Cells { backward, .. }) => {
             // That of the super-chunk, not of the chunk.
-            let typesize = hooks.schunk_typesize().ok_or(Error::FAILURE)?;
+            let typesize = program.schunk_typesize().ok_or(Error::FAILURE)?;
             let typesize = usize::try_from(typesize).map_err(|_| Error::FAILURE)?;
-            backward(hooks.block_shape()?, meta, typesize, src, dst)
+            backward(program.block_shape()?, meta, typesize, src, dst)
         }
         Some(FilterKind::Streams { backward, .. }) => {
-            backward(streams(meta, Some(typesize), hooks)?, src, dst);
+            backward(streams(meta, Some(typesize), program)?, src, dst);
             Ok(())
         }
-        _ => hooks.filter_backward(id, meta, src, dst),
+        _ => program.filter_backward(id, meta, src, dst),
     }
 }
 
 /// The super-chunk's typesize, for codecs that use it instead of the chunk's.
-fn typesize_of(hooks: &dyn Hooks) -> Result<usize> {
-    let typesize = hooks.schunk_typesize().ok_or(Error::DATA)?;
+fn typesize_of(program: &dyn RegisteredFunctions) -> Result<usize> {
+    let typesize = program.schunk_typesize().ok_or(Error::DATA)?;
     usize::try_from(typesize).map_err(|_| Error::DATA)
 }
 
@@ -89,18 +89,20 @@ pub fn encode(
     typesize: usize,
     src: &[u8],
     dst: &mut [u8],
-    hooks: &dyn Hooks,
+    program: &dyn RegisteredFunctions,
 ) -> Result<usize> {
     let result = match own_codec(compcode).map(|codec| &codec.functions) {
         // A chunk outside of a super-chunk belongs to no array, so its blocks have no shape.
-        Some(CodecFunctions::Numbers { .. }) if hooks.schunk_typesize().is_none() => return Ok(0),
-        Some(CodecFunctions::Numbers { compress, .. }) => hooks
+        Some(CodecFunctions::Numbers { .. }) if program.schunk_typesize().is_none() => {
+            return Ok(0);
+        }
+        Some(CodecFunctions::Numbers { compress, .. }) => program
             .block_shape()
             .and_then(|block| compress(meta, block, typesize, src, dst)),
-        Some(CodecFunctions::Bytes { compress, .. }) => hooks
+        Some(CodecFunctions::Bytes { compress, .. }) => program
             .block_shape()
             .and_then(|block| compress(meta, block, src, dst)),
-        None => return hooks.encode(compcode, meta, src, dst),
+        None => return program.encode(compcode, meta, src, dst),
     };
     result.map_err(|error| error.or(Error::DATA))
 }
@@ -113,17 +115,17 @@ pub fn decode(
     (compcode, meta): (u8, u8),
     src: &[u8],
     dst: &mut [u8],
-    hooks: &dyn Hooks,
+    program: &dyn RegisteredFunctions,
 ) -> Result<usize> {
     let result = match own_codec(compcode).map(|codec| &codec.functions) {
         Some(CodecFunctions::Numbers { decompress, .. }) => {
-            let typesize = typesize_of(hooks)?;
-            let block = hooks.block_shape();
+            let typesize = typesize_of(program)?;
+            let block = program.block_shape();
             let done = block.and_then(|block| decompress(meta, block, typesize, src, dst));
             done.map(|()| dst.len())
         }
         Some(CodecFunctions::Bytes { decompress, .. }) => decompress(meta, src, dst),
-        None => return hooks.decode(compcode, meta, src, dst),
+        None => return program.decode(compcode, meta, src, dst),
     };
     result.map_err(|error| error.or(Error::DATA))
 }
@@ -138,7 +140,7 @@ pub fn decode_part(
     src: &[u8],
     from: usize,
     part: &mut [u8],
-    hooks: &dyn Hooks,
+    program: &dyn RegisteredFunctions,
 ) -> Result<bool> {
     let functions = own_codec(compcode).map(|codec| &codec.functions);
     let Some(CodecFunctions::Numbers { items, .. }) = functions else {
@@ -147,11 +149,11 @@ pub fn decode_part(
     let Some(items) = items else {
         return Ok(false);
     };
-    let typesize = typesize_of(hooks)?;
+    let typesize = typesize_of(program)?;
     if typesize == 0 || !from.is_multiple_of(typesize) || !part.len().is_multiple_of(typesize) {
         return Ok(false);
     }
-    hooks
+    program
         .block_shape()
         .and_then(|block| items(meta, block, typesize, src, from / typesize, part))
         .map_err(|error| error.or(Error::DATA))

@@ -11,7 +11,7 @@ use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::getitem::ItemRange;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
-use oxiblosc_chunk::hooks::{Hooks, if_needed};
+use oxiblosc_chunk::hooks::{Hooks, RegisteredFunctions, if_needed};
 use oxiblosc_chunk::parameters::Parameters;
 use oxiblosc_frame::meta::Metalayer;
 use std::fmt;
@@ -26,6 +26,12 @@ pub struct SchunkInfo {
 }
 
 impl Hooks for SchunkInfo {
+    fn registered(&self) -> &dyn RegisteredFunctions {
+        self
+    }
+}
+
+impl RegisteredFunctions for SchunkInfo {
     fn schunk_typesize(&self) -> Option<i32> {
         self.typesize
     }

@@ -1,9 +1,8 @@
 //! Chunks whose data are made block by block during compression, so that they are never in memory
 //! all at once.
 
-use oxiblosc_base::cells::BlockShape;
 use oxiblosc_base::{Error, Result};
-use oxiblosc_chunk::hooks::{BlockPos, Hooks};
+use oxiblosc_chunk::hooks::{BlockPos, Hooks, RegisteredFunctions};
 
 /// Writes the data of the block with this index into the buffer, which has the size of the block.
 pub type Fill<'a> = dyn Fn(usize, &mut [u8]) -> Result<()> + Sync + 'a;
@@ -37,27 +36,7 @@ impl Hooks for FilledBlocks<'_> {
         (self.fill)(pos.nblock, block)
     }
 
-    fn schunk_typesize(&self) -> Option<i32> {
-        self.hooks.schunk_typesize()
-    }
-
-    fn block_shape(&self) -> Result<BlockShape> {
-        self.hooks.block_shape()
-    }
-
-    fn filter_forward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
-        self.hooks.filter_forward(id, meta, src, dst)
-    }
-
-    fn filter_backward(&self, id: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<()> {
-        self.hooks.filter_backward(id, meta, src, dst)
-    }
-
-    fn encode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        self.hooks.encode(compcode, meta, src, dst)
-    }
-
-    fn decode(&self, compcode: u8, meta: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        self.hooks.decode(compcode, meta, src, dst)
+    fn registered(&self) -> &dyn RegisteredFunctions {
+        self.hooks.registered()
     }
 }

@@ -445,18 +445,12 @@ pub fn read_at(file: &File, buf: &mut [u8], pos: u64) -> io::Result<usize> {
 
 /// As [`read_at`], into memory that nothing was written to.
 pub fn read_new_at(file: &File, buffer: &mut [MaybeUninit<u8>], pos: u64) -> io::Result<usize> {
-    let mut overlapped = overlapped(pos)?;
+    let mut at = overlapped(pos)?;
     let (mut read, len) = (0, buffer.len().min(MAX_MOVED) as u32);
     // SAFETY: an open handle that waits in its calls, and as much room as is said.
     let rc = unsafe {
         let buffer = buffer.as_mut_ptr().cast();
-        ReadFile(
-            file.as_raw_handle(),
-            buffer,
-            len,
-            &mut read,
-            &mut overlapped,
-        )
+        ReadFile(file.as_raw_handle(), buffer, len, &mut read, &mut at)
     };
     match done(rc) {
         Err(error) if error.raw_os_error() == Some(ERROR_HANDLE_EOF as i32) => Ok(0),

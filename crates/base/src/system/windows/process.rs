@@ -109,23 +109,16 @@ fn ends_until(child: &mut Child, until: Instant) -> bool {
 fn read_until(mut pipe: ChildStdout, buffer: &mut [u8], until: Instant) -> Option<usize> {
     let mut len = 0;
     while len < buffer.len() {
-        let mut available = 0;
+        let mut ready = 0;
         // SAFETY: an open pipe, and room for a number; nothing else is asked for.
         let open = unsafe {
             let (no, none) = (null_mut(), null_mut());
-            PeekNamedPipe(
-                pipe.as_raw_handle(),
-                null_mut(),
-                0,
-                no,
-                &mut available,
-                none,
-            ) != 0
+            PeekNamedPipe(pipe.as_raw_handle(), null_mut(), 0, no, &mut ready, none) != 0
         };
         if !open {
             return Some(len);
         }
-        if available > 0 {
+        if ready > 0 {
             len += pipe.read(&mut buffer[len..]).ok()?;
         } else if Instant::now() >= until {
             return None;
