@@ -8,6 +8,7 @@ use oxiblosc::format::chunk::getitem::ItemRange;
 use oxiblosc::format::chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, flags2};
 use oxiblosc::format::chunk::hooks::{Hooks, if_needed};
 use oxiblosc::lazy::{LazySource, LazyTrailer};
+use oxiblosc::schunk::lazy::lazy_source;
 use oxiblosc_base::memory::{ToTryVec, TryVec};
 
 impl DecodeContext for Context {
@@ -64,7 +65,7 @@ impl DecodeContext for Context {
 
     fn lazy_source(&self, trailer: Result<LazyTrailer>) -> Result<LazySource> {
         let owner = self.owner().map_err(|_| Error::INVALID_PARAM)?;
-        owner.lazy_source(trailer?)
+        lazy_source(owner, trailer?)
     }
 
     fn has_postfilter(&self) -> bool {

@@ -9,7 +9,7 @@ use crate::source::{Frame, fill};
 use oxiblosc::b2nd::meta::Meta;
 use oxiblosc::format::chunk::header::Special;
 use oxiblosc::format::frame::header::Header;
-use oxiblosc::format::frame::offsets::ChunkPlace;
+use oxiblosc::format::frame::offsets::ChunkPosition;
 use oxiblosc_base::Error;
 
 /// A box of items.
@@ -56,7 +56,7 @@ impl<'a> ArrayWalk<'a> {
         let (shape, chunks) = (&meta.shape[..meta.ndim], &meta.chunkshape[..meta.ndim]);
         let (offsets, mut next, mut has_gaps) = (frame.offsets(), 0, false);
         while next < offsets.len() {
-            has_gaps |= offsets.place(next) == Ok(ChunkPlace::Special(Special::Uninit));
+            has_gaps |= offsets.position(next) == Ok(ChunkPosition::Special(Special::Uninit));
             next += offsets.alike_from(next, usize::MAX);
         }
         Self {

@@ -17,7 +17,7 @@ use crate::text::{bytes, clean, grouped, ratio};
 use oxiblosc::codec::Codec;
 use oxiblosc::format::chunk::header::{Blocks, ChunkHeader, Special, flags, flags2};
 use oxiblosc::format::frame::header::FrameKind;
-use oxiblosc::format::frame::offsets::ChunkPlace;
+use oxiblosc::format::frame::offsets::ChunkPosition;
 use oxiblosc_base::Error;
 use oxiblosc_repair::{Contexts, Files, array_meta};
 use std::io::{self, IsTerminal, Write};
@@ -216,12 +216,12 @@ fn rows(frame: &mut Frame, most: usize) -> Vec<ChunkRow> {
 
 impl ChunkRow {
     fn of(frame: &mut Frame, nchunk: usize) -> Self {
-        let place = match frame.offsets().place(nchunk) {
-            Ok(ChunkPlace::At(at)) if frame.header.kind == FrameKind::Sparse => {
+        let place = match frame.offsets().position(nchunk) {
+            Ok(ChunkPosition::At(at)) if frame.header.kind == FrameKind::Sparse => {
                 format!("{at:08X}.chunk")
             }
-            Ok(ChunkPlace::At(at)) => (u64::from(frame.extent.header_len) + at).to_string(),
-            Ok(ChunkPlace::Special(_)) => "-".into(),
+            Ok(ChunkPosition::At(at)) => (u64::from(frame.extent.header_len) + at).to_string(),
+            Ok(ChunkPosition::Special(_)) => "-".into(),
             Err(_) => "?".into(),
         };
         let mut row = Self {
@@ -240,7 +240,7 @@ impl ChunkRow {
                 row.blocks = Some(header.nblocks);
             }
             Ok(None) => {
-                if let Ok(ChunkPlace::Special(special)) = frame.offsets().place(nchunk) {
+                if let Ok(ChunkPosition::Special(special)) = frame.offsets().position(nchunk) {
                     row.kind = special_name(special);
                 }
                 row.nbytes = Some(frame.chunk_nbytes(nchunk));

@@ -12,7 +12,7 @@ use oxiblosc::format::frame::disk::{Disk, Loaded, Options, Stored, frame_file as
 use oxiblosc::format::frame::fingerprint::Coverage;
 use oxiblosc::format::frame::header::{Extent, FrameKind, Header, MIN_LEN};
 use oxiblosc::format::frame::meta::Metalayer;
-use oxiblosc::format::frame::offsets::{ChunkPlace, Found, Offsets};
+use oxiblosc::format::frame::offsets::{ChunkPosition, Found, Offsets};
 use oxiblosc::storage::{Backend, Mode, Storage};
 use oxiblosc_base::Error;
 use oxiblosc_base::memory::{Buffer, Shared};
@@ -248,7 +248,7 @@ impl Frame {
         let mut known = None;
         let mut next = chunks.start;
         while next < chunks.end {
-            let Ok(ChunkPlace::Special(kind)) = self.offsets().place(next) else {
+            let Ok(ChunkPosition::Special(kind)) = self.offsets().position(next) else {
                 return None;
             };
             let kind = match special_kind(kind, self.chunk_nbytes(next), &self.header) {

@@ -14,7 +14,7 @@ use crate::text::{bytes, clean, plural, ranges};
 use crate::workers::{each_thread, in_order};
 use oxiblosc::format::chunk::header::{ChunkHeader, Special};
 use oxiblosc::format::frame::header::{FrameKind, Header};
-use oxiblosc::format::frame::offsets::ChunkPlace as At;
+use oxiblosc::format::frame::offsets::ChunkPosition as At;
 use oxiblosc_base::Error;
 use oxiblosc_repair::check::{Damage, chunk as check_chunk, item_size};
 use oxiblosc_repair::{Contexts, MISPLACED};
@@ -243,7 +243,7 @@ impl ChunkToCheck {
             nchunk,
             expected: (frame.header.chunksize > 0).then(|| frame.chunk_nbytes(nchunk)),
             found,
-            at: match frame.offsets().place(nchunk) {
+            at: match frame.offsets().position(nchunk) {
                 Ok(At::At(pos)) => Some(pos),
                 _ => None,
             },

@@ -1,6 +1,7 @@
 //! A chunk together with its header, so that nobody has to parse it again.
 
 use super::header::ChunkHeader;
+use oxiblosc_base::memory::Buffer;
 use oxiblosc_base::{Error, Result};
 
 /// The bytes of a chunk, and what its header says.
@@ -34,5 +35,31 @@ impl<'a> EncodedChunk<'a> {
         let bytes = &dest[..header.cbytes];
         debug_assert_eq!(ChunkHeader::parse(bytes), Ok(header));
         Self { bytes, header }
+    }
+}
+
+/// A chunk in a buffer of its own, and what its header says.
+pub struct OwnedChunk {
+    /// All of the chunk, and perhaps more.
+    pub bytes: Buffer,
+    /// What stands at its front.
+    pub header: ChunkHeader,
+}
+
+impl OwnedChunk {
+    /// The chunk at the front of `bytes`.
+    ///
+    /// # Errors
+    /// As for [`EncodedChunk::parse`].
+    pub fn parse(bytes: Buffer) -> Result<Self> {
+        let header = EncodedChunk::parse(&bytes)?.header;
+        Ok(Self { bytes, header })
+    }
+
+    /// The chunk. If its bytes were taken, it has none.
+    pub fn encoded(&self) -> EncodedChunk<'_> {
+        let bytes = self.bytes.get(..self.header.cbytes).unwrap_or_default();
+        let header = self.header;
+        EncodedChunk { bytes, header }
     }
 }

@@ -47,16 +47,16 @@ impl Binding {
     }
 
     /// Adds a chunk with this place and checksum of its front; one without checksums adds nothing.
-    pub fn add(&mut self, place: u64, sum: Option<u32>) {
+    pub fn add(&mut self, pos: u64, sum: Option<u32>) {
         if let Some(sum) = sum {
-            self.0 = self.0.wrapping_add(term(place, sum));
+            self.0 = self.0.wrapping_add(term(pos, sum));
         }
     }
 
     /// Removes what [`Self::add`] has added.
-    pub fn remove(&mut self, place: u64, sum: Option<u32>) {
+    pub fn remove(&mut self, pos: u64, sum: Option<u32>) {
         if let Some(sum) = sum {
-            self.0 = self.0.wrapping_sub(term(place, sum));
+            self.0 = self.0.wrapping_sub(term(pos, sum));
         }
     }
 
@@ -87,8 +87,8 @@ pub fn sum_of(chunk: &EncodedChunk) -> Result<Option<u32>> {
 
 /// Mixes place and checksum, with the finaliser of MurmurHash3 for 64 bits (Austin Appleby, public
 /// domain).
-fn term(place: u64, sum: u32) -> u32 {
-    let mut mixed = place.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(sum);
+fn term(pos: u64, sum: u32) -> u32 {
+    let mut mixed = pos.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(sum);
     mixed = (mixed ^ (mixed >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     mixed = (mixed ^ (mixed >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     (mixed >> 32) as u32
@@ -104,7 +104,7 @@ mod tests {
             let mut sum = Binding::EMPTY;
             chunks
                 .iter()
-                .for_each(|(place, prefix)| sum.add(*place, Some(*prefix)));
+                .for_each(|(pos, prefix)| sum.add(*pos, Some(*prefix)));
             sum
         };
         let all = sum(&[(0, 7), (1, 8), (500, 7)]);

@@ -250,9 +250,9 @@ impl<'a> Change<'a> {
             Self::Delete(nchunk) => nchunk < count,
             Self::Reorder(order) => order.len() == count,
             Self::Arrange { kept, slots, left } => {
-                let there = |slot: &ArrangedChunk| !matches!(slot, ArrangedChunk::Old(from) if !(kept..count).contains(from));
+                let exists = |slot: &ArrangedChunk| !matches!(slot, ArrangedChunk::Old(from) if !(kept..count).contains(from));
                 let goes = |from: &usize| (kept..count).contains(from);
-                kept <= count && slots.iter().all(there) && left.iter().all(goes)
+                kept <= count && slots.iter().all(exists) && left.iter().all(goes)
             }
         }
     }
@@ -291,7 +291,7 @@ impl<'a> Change<'a> {
                 });
                 offsets.has_stored_before(kept) || old.into_iter().any(stored)
             }
-            _ => offsets.places().next().is_some(),
+            _ => offsets.positions().next().is_some(),
         }
     }
 
@@ -327,8 +327,8 @@ impl<'a> Change<'a> {
                 Delta::Splice(nchunk, 1, TryVec::new())
             }
             Self::Update(items) if !offsets.is_listable() => {
-                let places = items.iter().map(|(nchunk, _)| *nchunk);
-                Delta::Sets(places.zip(new.iter().copied()).collect_vec()?)
+                let positions = items.iter().map(|(nchunk, _)| *nchunk);
+                Delta::Sets(positions.zip(new.iter().copied()).collect_vec()?)
             }
             Self::Insert(nchunk, _) => Delta::From(
                 nchunk,
@@ -535,7 +535,7 @@ mod tests {
         );
         assert_eq!([0, 3, 6, 1_000_000, count - 3].map(found), [zeros; 5]);
         assert_eq!(
-            after.places().collect::<Vec<_>>(),
+            after.positions().collect::<Vec<_>>(),
             [200, 300, 100, 400, 7, 500]
         );
         assert!(after.has_stored_before(5) && !after.has_stored_before(4));

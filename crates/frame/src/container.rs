@@ -24,8 +24,8 @@ struct Container<'a> {
 /// [`Error::LOCK`], [`Error::FILE_OPEN`], those of output; then the file is as it was.
 pub fn append(backend: &dyn Backend, path: &CStr, frame: &[u8], durable: bool) -> Result<u64> {
     if !backend.is_filesystem() {
-        let there = backend.open(path, Mode::ReadWrite);
-        let file = there.or_else(|_| backend.open(path, Mode::New))?;
+        let opened = backend.open(path, Mode::ReadWrite);
+        let file = opened.or_else(|_| backend.open(path, Mode::New))?;
         let _lock = StorageLock::exclusive(&*file, false)?;
         let (file, made) = (&*file, None);
         return Container { file, made }.append(None, frame, durable);
@@ -52,8 +52,8 @@ fn open_or_make(
     backend: &dyn Backend,
     path: &CStr,
 ) -> Result<(Shared<dyn Storage>, Option<NewPath>)> {
-    let there = paths::kind(path).map_err(|_| Error::FILE_OPEN)?;
-    if there.is_none() {
+    let kind = paths::kind(path).map_err(|_| Error::FILE_OPEN)?;
+    if kind.is_none() {
         let path = paths::followed(path)?;
         let new = NewPath::planned(&path, false, None)?;
         if let Ok(file) = backend.open(&path, Mode::New) {

@@ -15,14 +15,13 @@ struct Tail {
     free: u64,
 }
 
-/// What an uncommitted change has taken.
+/// What an uncommitted change has allocated.
 #[derive(Debug, PartialEq, Eq)]
-enum Taken {
-    /// So many bytes at this position, with the tail.
-    Place(u64, u64),
-    /// So many bytes of the tail of the chunk at this position: where the chunk ended before, and
-    /// the number.
-    Tail(u64, u64, u64),
+enum Allocation {
+    /// The bytes of a new chunk, with its tail.
+    Chunk { pos: u64, len: u64 },
+    /// `more` bytes of the tail of the chunk at `pos`, which ended at `end` before.
+    Tail { pos: u64, end: u64, more: u64 },
 }
 
 /// The free bytes between the header and the index of a frame. Positions and lengths are in bytes;
@@ -47,7 +46,7 @@ pub struct FreeList {
     /// chunks lie.
     fixed: bool,
     /// What was taken since the last commit.
-    taken: TryVec<Taken>,
+    uncommitted: TryVec<Allocation>,
 }
 
 impl FreeList {
@@ -59,7 +58,7 @@ impl FreeList {
         lengths: Sorted::new(),
         tails: Sorted::new(),
         fixed: false,
-        taken: TryVec::new(),
+        uncommitted: TryVec::new(),
     };
 
     /// A list in which chunks occupy all bytes up to `end`. Their places are not known, so none of
@@ -109,7 +108,7 @@ impl FreeList {
             lengths: self.lengths.try_clone()?,
             tails: self.tails.try_clone()?,
             fixed: self.fixed,
-            taken: TryVec::new(),
+            uncommitted: TryVec::new(),
         })
     }
 
@@ -200,7 +199,8 @@ impl FreeList {
     /// [`oxiblosc_base::Error::MEMORY_ALLOC`]; then nothing is taken.
     pub fn alloc_with_tail(&mut self, pos: u64, len: u64, tail: u64) -> Result<()> {
         let all = len + tail;
-        self.taken.push(Taken::Place(pos, all))?;
+        let chunk = Allocation::Chunk { pos, len: all };
+        self.uncommitted.push(chunk)?;
         let hole = self.holes.first_from((pos, 0));
         match hole.filter(|hole| hole.0 == pos) {
             Some((_, size)) => {
@@ -226,7 +226,7 @@ impl FreeList {
         let Some(Tail { end, free, .. }) = tail.filter(fits) else {
             return Ok(false);
         };
-        self.taken.push(Taken::Tail(pos, end, more))?;
+        self.uncommitted.push(Allocation::Tail { pos, end, more })?;
         self.remove_tail(pos);
         self.add_tail(pos, end + more, free - more);
         Ok(true)
@@ -234,19 +234,19 @@ impl FreeList {
 
     /// Keeps what was taken since the last commit.
     pub fn commit(&mut self) {
-        self.taken = TryVec::new();
+        self.uncommitted = TryVec::new();
     }
 
     /// Gives back what was taken since the last commit.
     pub fn roll_back(&mut self) {
-        let mut taken = std::mem::take(&mut self.taken);
-        while let Some(last) = taken.pop() {
+        let mut uncommitted = std::mem::take(&mut self.uncommitted);
+        while let Some(last) = uncommitted.pop() {
             match last {
-                Taken::Place(pos, len) => {
+                Allocation::Chunk { pos, len } => {
                     self.remove_tail(pos);
                     self.release(pos, len);
                 }
-                Taken::Tail(pos, end, more) => {
+                Allocation::Tail { pos, end, more } => {
                     let left = self.remove_tail(pos).map_or(0, |tail| tail.free);
                     self.add_tail(pos, end, left + more);
                 }

@@ -247,7 +247,7 @@ impl Header {
             true => msgpack::TRUE,
             false => msgpack::FALSE,
         };
-        fields::FILTERS.put(&mut h, &[0; 17]);
+        fields::FILTERS.put(&mut h, &[0; fields::FILTERS.len]);
         h[filter::COUNT] = MAX_FILTERS as u8;
         h[filter::IDS..][..MAX_FILTERS].copy_from_slice(&parameters.filters);
         h[filter::METAS..][..MAX_FILTERS].copy_from_slice(&parameters.filters_meta);

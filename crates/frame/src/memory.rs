@@ -11,7 +11,7 @@ use super::change::Change;
 use super::fingerprint::{self, ChecksumScope};
 use super::header::{Header, set_extent};
 use super::loaded::Loaded;
-use super::offsets::{ChunkPlace, Found, Offsets};
+use super::offsets::{ChunkPosition, Found, Offsets};
 use super::trailer;
 use oxiblosc_base::memory::{Buffer, Collect, CowBuffer, MallocOwned, TryVec};
 use oxiblosc_base::{Error, Result};
@@ -137,16 +137,27 @@ impl Memory {
 
     /// What binds the chunks as they lie now.
     fn bind_all(&self) -> Result<Binding> {
-        let data = &self.bytes[self.header_len..self.header_len + self.data_len];
         let mut bound = Binding::EMPTY;
-        for place in self.offsets.places() {
-            let chunk = usize::try_from(place).ok().and_then(|at| data.get(at..));
-            let chunk = chunk.ok_or(Error::INVALID_HEADER)?;
-            let header = ChunkHeader::parse(chunk)?;
-            let bytes = chunk.get(..header.cbytes).ok_or(Error::INVALID_HEADER)?;
-            bound.add(place, sum_of(&EncodedChunk { bytes, header })?);
+        for pos in self.offsets.positions() {
+            bound.add(pos, sum_of(&self.chunk_at(pos)?)?);
         }
         Ok(bound)
+    }
+
+    /// The chunks' bytes from this position on.
+    #[inline]
+    fn data_from(&self, pos: u64) -> Result<&[u8]> {
+        let data = &self.bytes[self.header_len..self.header_len + self.data_len];
+        let data = usize::try_from(pos).ok().and_then(|at| data.get(at..));
+        data.ok_or(Error::INVALID_HEADER)
+    }
+
+    /// The chunk at this position.
+    fn chunk_at(&self, pos: u64) -> Result<EncodedChunk<'_>> {
+        let data = self.data_from(pos)?;
+        let header = ChunkHeader::parse(data)?;
+        let bytes = data.get(..header.cbytes).ok_or(Error::INVALID_HEADER)?;
+        Ok(EncodedChunk { bytes, header })
     }
 
     /// Notes what binds the chunks, before the first change: what was wrong then has to stay wrong.
@@ -224,13 +235,11 @@ impl Memory {
         nchunk: usize,
         header: &mut ChunkHeader,
     ) -> Result<Found<(&[u8], Checked<'_>)>> {
-        let place = match self.offsets.place(nchunk)? {
-            ChunkPlace::At(place) => place,
-            ChunkPlace::Special(kind) => return Ok(Found::Special(kind)),
+        let pos = match self.offsets.position(nchunk)? {
+            ChunkPosition::At(pos) => pos,
+            ChunkPosition::Special(kind) => return Ok(Found::Special(kind)),
         };
-        let data = &self.bytes[self.header_len..self.header_len + self.data_len];
-        let chunk = usize::try_from(place).ok().and_then(|at| data.get(at..));
-        let chunk = chunk.ok_or(Error::INVALID_HEADER)?;
+        let chunk = self.data_from(pos)?;
         header.read(chunk, true)?;
         if header.cbytes < EXTENDED_HEADER_LENGTH {
             return Err(Error::INVALID_HEADER);
@@ -259,14 +268,14 @@ impl Memory {
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
     pub fn is_alone(&mut self, nchunk: usize) -> Result<bool> {
-        let Ok(ChunkPlace::At(place)) = self.offsets.place(nchunk) else {
+        let Ok(ChunkPosition::At(pos)) = self.offsets.position(nchunk) else {
             return Ok(false);
         };
         let shared = match self.shared.take() {
             Some(known) => known,
             None => self.find_shared()?,
         };
-        let is_shared = shared.binary_search(&(place as i64)).is_ok();
+        let is_shared = shared.binary_search(&(pos as i64)).is_ok();
         self.shared = Some(shared);
         Ok(!is_shared)
     }
@@ -281,32 +290,31 @@ impl Memory {
             }
             return Ok(shared);
         }
-        let mut places = self.offsets.places().collect_vec()?;
-        if !places.is_sorted() {
-            places.sort_unstable();
+        let mut positions = self.offsets.positions().collect_vec()?;
+        if !positions.is_sorted() {
+            positions.sort_unstable();
         }
-        let data = &self.bytes[self.header_len..self.header_len + self.data_len];
         let mut header = ChunkHeader::EMPTY;
         // The place before, whether its chunk shares bytes, and the end of all chunks so far.
         let (mut last, mut end) = (None, 0);
-        for place in places {
-            let chunk = data.get(place as usize..).unwrap_or_default();
+        for pos in positions {
+            let chunk = self.data_from(pos).unwrap_or_default();
             let is_readable = header.read(chunk, true).is_ok() && header.cbytes <= chunk.len();
             let len = match is_readable {
                 true => header.cbytes,
                 false => EXTENDED_HEADER_LENGTH,
             };
-            let overlaps = place < end;
+            let overlaps = pos < end;
             if let Some((before, false)) = last
                 && overlaps
             {
                 shared.push(before)?;
             }
-            if overlaps && shared.last() != Some(&(place as i64)) {
-                shared.push(place as i64)?;
+            if overlaps && shared.last() != Some(&(pos as i64)) {
+                shared.push(pos as i64)?;
             }
-            last = Some((place as i64, overlaps));
-            end = end.max(place + len as u64);
+            last = Some((pos as i64, overlaps));
+            end = end.max(pos + len as u64);
         }
         Ok(shared)
     }
@@ -324,11 +332,11 @@ impl Memory {
     /// [`Error::INVALID_PARAM`] for a chunk without bytes; those of [`Self::find`];
     /// [`Error::MEMORY_ALLOC`].
     pub fn chunk_mut(&mut self, nchunk: usize) -> Result<&mut [u8]> {
-        let ChunkPlace::At(place) = self.offsets.place(nchunk)? else {
+        let ChunkPosition::At(pos) = self.offsets.position(nchunk)? else {
             return Err(Error::INVALID_PARAM);
         };
         let len = self.stored_len(nchunk)?;
-        let from = self.header_len + place as usize;
+        let from = self.header_len + pos as usize;
         self.note_bound();
         let bytes = self.bytes.to_mut()?;
         self.loose = true;
@@ -356,32 +364,26 @@ impl Memory {
     /// Removes free bytes: those of removed chunks, and those between the blocks of others.
     fn pack(&mut self) -> Result<()> {
         self.note_bound();
-        let mut places = self.offsets.places().collect_vec()?;
-        places.sort_unstable();
-        places.dedup();
-        let data = &self.bytes[self.header_len..self.header_len + self.data_len];
+        let mut positions = self.offsets.positions().collect_vec()?;
+        positions.sort_unstable();
+        positions.dedup();
         let mut packed = Buffer::new();
         packed.reserve(self.header_len + self.data_len)?;
         packed.extend(&self.bytes[..self.header_len])?;
-        let mut moved = TryVec::with_capacity(places.len())?;
+        let mut moved = TryVec::with_capacity(positions.len())?;
         let mut end = 0;
-        for place in places {
-            let chunk = data.get(place as usize..).ok_or(Error::INVALID_HEADER)?;
-            let header = ChunkHeader::parse(chunk)?;
-            let chunk = chunk.get(..header.cbytes).ok_or(Error::INVALID_HEADER)?;
-            if (place as usize) < end {
+        for pos in positions {
+            let EncodedChunk { bytes, header } = self.chunk_at(pos)?;
+            if pos < end {
                 return Err(Error::INVALID_HEADER);
             }
-            end = place as usize + header.cbytes;
-            moved.push((place, packed.len() - self.header_len))?;
-            match repack(chunk)? {
-                Some(chunk) => packed.extend(&chunk)?,
-                None => packed.extend(chunk)?,
-            }
+            end = pos + header.cbytes as u64;
+            moved.push((pos, packed.len() - self.header_len))?;
+            packed.extend(repack(bytes)?.as_deref().unwrap_or(bytes))?;
         }
-        self.offsets.map_places(|place| {
-            let found = moved.binary_search_by_key(&place, |(from, _)| *from);
-            found.map_or(place, |i| moved[i].1 as u64)
+        self.offsets.map_positions(|pos| {
+            let found = moved.binary_search_by_key(&pos, |(from, _)| *from);
+            found.map_or(pos, |i| moved[i].1 as u64)
         })?;
         self.data_len = packed.len() - self.header_len;
         self.bytes = packed.into();

@@ -110,16 +110,16 @@ pub fn read(bytes: &[u8], start: usize, max: usize) -> Result<TryVec<Metalayer>>
             return Err(Error::DATA);
         }
         let offset = be_i32(take(bytes, &mut at, 4)?);
-        let mut place = usize::try_from(offset).map_err(|_| Error::DATA)?;
-        if place >= bytes.len() {
+        let mut position = usize::try_from(offset).map_err(|_| Error::DATA)?;
+        if position >= bytes.len() {
             return Err(Error::DATA);
         }
-        let mark = take(bytes, &mut place, 5)?;
+        let mark = take(bytes, &mut position, 5)?;
         if mark[0] != msgpack::BIN32 {
             return Err(Error::DATA);
         }
         let len = usize::try_from(be_i32(&mark[1..])).map_err(|_| Error::DATA)?;
-        let content = take(bytes, &mut place, len)?;
+        let content = take(bytes, &mut position, len)?;
         left = left.checked_sub(mark.len() + len).ok_or(Error::DATA)?;
         // C programs see a name only up to its first 0.
         let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -183,8 +183,8 @@ mod tests {
         .unwrap();
         let offset = |nth: usize| 87 + MAP_START + nth * 7 + 3;
         let (first, second) = (offset(0), offset(1));
-        let place = out[first..first + 4].to_vec();
-        out[second..second + 4].copy_from_slice(&place);
+        let position = out[first..first + 4].to_vec();
+        out[second..second + 4].copy_from_slice(&position);
         assert_eq!(read(&out, 87, 16), Err(Error::DATA));
     }
 

@@ -23,7 +23,7 @@ pub(super) const BASE_BUDGET: usize = 4 << 20;
 
 /// Where a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChunkPlace {
+pub enum ChunkPosition {
     /// In a contiguous frame, so many bytes behind the header; in a sparse one, in the file with
     /// this number.
     At(u64),
@@ -31,7 +31,7 @@ pub enum ChunkPlace {
     Special(Special),
 }
 
-impl ChunkPlace {
+impl ChunkPosition {
     /// The place that an offset stands for.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ pub fn special_of(header: &ChunkHeader) -> Option<Special> {
 
 /// The offset that stands for a chunk of such special values.
 pub fn special_offset(kind: Special) -> i64 {
-    ChunkPlace::Special(kind).to_offset()
+    ChunkPosition::Special(kind).to_offset()
 }
 
 /// A chunk that was looked up.
@@ -157,9 +157,9 @@ impl Offsets {
     /// The place of chunk `nchunk`.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] if there is no such chunk; those of [`ChunkPlace::from_offset`].
-    pub fn place(&self, nchunk: usize) -> Result<ChunkPlace> {
-        ChunkPlace::from_offset(self.get(nchunk).ok_or(Error::INVALID_PARAM)?)
+    /// [`Error::INVALID_PARAM`] if there is no such chunk; those of [`ChunkPosition::from_offset`].
+    pub fn position(&self, nchunk: usize) -> Result<ChunkPosition> {
+        ChunkPosition::from_offset(self.get(nchunk).ok_or(Error::INVALID_PARAM)?)
     }
 
     /// Every offset.
@@ -169,7 +169,7 @@ impl Offsets {
 
     /// The offsets of chunks with bytes, in the order of the chunks. That of [`Self::Repeated`] is
     /// returned once.
-    pub fn places(&self) -> impl Iterator<Item = u64> + '_ {
+    pub fn positions(&self) -> impl Iterator<Item = u64> + '_ {
         self.iter_over(1, true)
             .filter_map(|offset| u64::try_from(offset).ok())
     }
@@ -179,28 +179,28 @@ impl Offsets {
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
-    pub(super) fn sorted_places(&self) -> Result<Sorted<u64>> {
+    pub(super) fn sorted_positions(&self) -> Result<Sorted<u64>> {
         // Most chunks lie in their order, and few elsewhere. So this is faster than sorting all.
         let (mut rising, mut others) = (TryVec::with_capacity(self.real().0)?, TryVec::new());
-        for place in self.places() {
-            if rising.last().is_some_and(|last| *last > place) {
+        for position in self.positions() {
+            if rising.last().is_some_and(|last| *last > position) {
                 others.extend(rising.pop())?;
             }
-            match rising.last().is_some_and(|last| *last > place) {
-                true => others.push(place)?,
-                false => rising.push(place)?,
+            match rising.last().is_some_and(|last| *last > position) {
+                true => others.push(position)?,
+                false => rising.push(position)?,
             }
         }
         if let Self::Repeated { count, .. } = self
-            && let Some(place) = rising.first().copied()
+            && let Some(position) = rising.first().copied()
         {
-            rising.resize(*count, place)?;
+            rising.resize(*count, position)?;
         }
-        let mut places = Sorted::of(rising)?;
-        for place in others {
-            places.insert(place)?;
+        let mut positions = Sorted::of(rising)?;
+        for position in others {
+            positions.insert(position)?;
         }
-        Ok(places)
+        Ok(positions)
     }
 
     /// The offsets; that of [`Self::Repeated`] at most `most` times. With `only_real`, runs of
@@ -240,7 +240,7 @@ impl Offsets {
     pub(super) fn real(&self) -> (usize, Option<u64>) {
         match self {
             Self::Repeated { offset, count } => match u64::try_from(*offset) {
-                Ok(place) if *count > 0 => (*count, Some(place)),
+                Ok(position) if *count > 0 => (*count, Some(position)),
                 _ => (0, None),
             },
             Self::List(list) => {
@@ -289,11 +289,11 @@ impl Offsets {
         let Some(last) = self.real().1 else {
             return Ok(true);
         };
-        if self.places().is_sorted_by(|a, b| a < b) {
+        if self.positions().is_sorted_by(|a, b| a < b) {
             return Ok(matches!(self, Self::List(_) | Self::Runs(_)) || self.len() == 1);
         }
         if matches!(self, Self::List(_)) {
-            return Ok(self.sorted_places()?.are_different());
+            return Ok(self.sorted_positions()?.are_different());
         }
         // A bit for each number. Files are numbered without large gaps, so this is not much memory.
         let words = usize::try_from(last / 64).map_or(usize::MAX, |words| words + 1);
@@ -301,8 +301,8 @@ impl Offsets {
             return Ok(false);
         }
         let mut seen: TryVec<u64> = TryVec::filled(0, words)?;
-        Ok(self.places().all(|place| {
-            let (word, bit) = (&mut seen[(place / 64) as usize], 1 << (place % 64));
+        Ok(self.positions().all(|position| {
+            let (word, bit) = (&mut seen[(position / 64) as usize], 1 << (position % 64));
             let first = *word & bit == 0;
             *word |= bit;
             first
@@ -338,8 +338,8 @@ impl Offsets {
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
-    pub fn map_places(&mut self, mut new: impl FnMut(u64) -> u64) -> Result<()> {
-        let mut new = |place: i64| new(place as u64) as i64;
+    pub fn map_positions(&mut self, mut new: impl FnMut(u64) -> u64) -> Result<()> {
+        let mut new = |position: i64| new(position as u64) as i64;
         if !self.is_listable() {
             let runs = self.runs_mut()?;
             *runs = runs.mapped(new)?;
@@ -496,7 +496,7 @@ mod tests {
 
     #[test]
     fn the_three_forms_give_the_same_offsets() {
-        let special = ChunkPlace::Special(Special::Nan).to_offset();
+        let special = ChunkPosition::Special(Special::Nan).to_offset();
         let mut runs = Runs::default();
         let list = [
             special,
@@ -524,10 +524,10 @@ mod tests {
         for (offsets, list) in forms {
             assert_eq!(offsets.iter().collect::<Vec<_>>(), list);
             let real: Vec<u64> = list.iter().filter_map(|o| u64::try_from(*o).ok()).collect();
-            assert_eq!(offsets.places().collect::<Vec<_>>(), real);
+            assert_eq!(offsets.positions().collect::<Vec<_>>(), real);
             let mut sorted = real;
             sorted.sort();
-            assert!(offsets.sorted_places().unwrap().iter().eq(sorted));
+            assert!(offsets.sorted_positions().unwrap().iter().eq(sorted));
             for (first, n) in (0..=list.len()).flat_map(|i| (0..=list.len()).map(move |j| (i, j))) {
                 let (mut ours, mut theirs) = (offsets.iter(), list.iter().copied());
                 assert_eq!(ours.nth(first), theirs.nth(first));
@@ -538,11 +538,11 @@ mod tests {
     }
 
     #[test]
-    fn places_that_chunks_share_are_seen() {
+    fn positions_that_chunks_share_are_seen() {
         let repeated = |count| Offsets::Repeated { offset: 5, count };
         assert_eq!(repeated(1).are_different(), Ok(true));
         assert_eq!(repeated(2).are_different(), Ok(false));
-        assert!(repeated(2).sorted_places().unwrap().iter().eq([5, 5]));
+        assert!(repeated(2).sorted_positions().unwrap().iter().eq([5, 5]));
         for (list, different) in [([5, 7, -1, -1], true), ([7, 5, 8, 5], false)] {
             let list = Offsets::List(TryVec::of(list).unwrap());
             assert_eq!(list.are_different(), Ok(different));
@@ -551,7 +551,7 @@ mod tests {
 
     #[test]
     fn a_great_many_equal_chunks_take_no_room() {
-        let offset = ChunkPlace::Special(Special::Nan).to_offset();
+        let offset = ChunkPosition::Special(Special::Nan).to_offset();
         let offsets = Offsets::Repeated {
             offset,
             count: 200_000_000,
@@ -565,13 +565,16 @@ mod tests {
     }
 
     #[test]
-    fn special_places_survive() {
+    fn special_positions_survive() {
         for kind in [Special::Zero, Special::Nan, Special::Uninit] {
-            let place = ChunkPlace::Special(kind);
-            assert_eq!(ChunkPlace::from_offset(place.to_offset()), Ok(place));
+            let position = ChunkPosition::Special(kind);
+            assert_eq!(
+                ChunkPosition::from_offset(position.to_offset()),
+                Ok(position)
+            );
         }
-        assert_eq!(ChunkPlace::from_offset(77), Ok(ChunkPlace::At(77)));
-        assert_eq!(ChunkPlace::from_offset(i64::MIN), Err(Error::DATA));
+        assert_eq!(ChunkPosition::from_offset(77), Ok(ChunkPosition::At(77)));
+        assert_eq!(ChunkPosition::from_offset(i64::MIN), Err(Error::DATA));
     }
 
     #[test]

@@ -384,7 +384,7 @@ mod tests {
             assert_eq!(kept.alike_from(at, 4), expected.min(4));
         }
         assert_eq!(whole.alike_from(list.len()), 0);
-        let moved = whole.mapped(|place| place * 2 + 1).unwrap();
+        let moved = whole.mapped(|position| position * 2 + 1).unwrap();
         let expected = list.iter().map(|at| if *at < 0 { *at } else { at * 2 + 1 });
         assert_eq!(moved, runs(&expected.collect::<Vec<_>>()));
     }

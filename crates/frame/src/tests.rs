@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+pub(crate) mod bare_file;
 mod beside;
 mod checksums;
 mod costs;
@@ -91,10 +92,10 @@ fn commit(disk: &mut Disk, model: &mut Model, step: &Step) -> Result<()> {
     Ok(())
 }
 
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub PathBuf);
 
 impl Folder {
-    fn new(test: &str) -> Self {
+    pub fn new(test: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("oxiblosc-{test}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir(&folder).unwrap();
@@ -108,8 +109,14 @@ impl Drop for Folder {
     }
 }
 
-fn c_path(path: &Path) -> CString {
+pub(crate) fn c_path(path: &Path) -> CString {
     CString::new(oxiblosc_io::paths::path_bytes(path).unwrap()).unwrap()
+}
+
+/// The header of a contiguous frame without chunks and metalayers.
+pub(crate) fn empty_header() -> TryVec<u8> {
+    let header = header(&Model::default(), FrameKind::Contiguous);
+    header.encode(&[]).expect("memory")
 }
 
 /// The path of the file with header, index and trailer.

@@ -229,13 +229,8 @@ pub fn decompress_items<'d>(
     Ok(range.len)
 }
 
-/// Checks a chunk of variable-length blocks, and calls `body` with it.
-fn with_vlchunk(
-    ctx: &(impl DecodeContext + ?Sized),
-    header: &ChunkHeader,
-    src: &[u8],
-    body: &mut dyn FnMut(&Chunk) -> Result<()>,
-) -> Result<()> {
+/// Checks that a chunk has variable-length blocks.
+pub(crate) fn check_vlchunk(header: &ChunkHeader) -> Result<()> {
     if !header.has_vlblocks() {
         return Err(Error::INVALID_PARAM);
     }
@@ -243,6 +238,17 @@ fn with_vlchunk(
         // Without data there are no blocks, however many the header claims.
         return Err(Error::INVALID_HEADER);
     }
+    Ok(())
+}
+
+/// Checks a chunk of variable-length blocks, and calls `body` with it.
+fn with_vlchunk(
+    ctx: &(impl DecodeContext + ?Sized),
+    header: &ChunkHeader,
+    src: &[u8],
+    body: &mut dyn FnMut(&Chunk) -> Result<()>,
+) -> Result<()> {
+    check_vlchunk(header)?;
     ctx.describe(header, src, None, header.nbytes);
     let (mut source, mut chunk) = (None, None);
     let parsed = lazy::parse(

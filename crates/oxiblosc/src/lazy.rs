@@ -88,7 +88,7 @@ pub type LazySource = Option<Box<dyn BlockSource>>;
 
 /// Parses a chunk that may be lazy, in which case `find` gives the source of its blocks. It gets
 /// what is wrong with the trailer, which counts less than what is wrong with the context. The
-/// parsed chunk is put into `place`, and that source into `kept`, so that both outlive this call.
+/// parsed chunk is put into `slot`, and that source into `kept`, so that both outlive this call.
 ///
 /// # Errors
 /// [`Error::INVALID_PARAM`] for a lazy chunk without a super-chunk, or with one whose chunks are in
@@ -98,12 +98,12 @@ pub fn parse<'a, 'c>(
     find: impl FnOnce(Result<LazyTrailer>) -> Result<LazySource>,
     (header, src): (&'a ChunkHeader, &'a [u8]),
     kept: &'a mut LazySource,
-    place: &'c mut Option<Chunk<'a>>,
+    slot: &'c mut Option<Chunk<'a>>,
 ) -> Result<&'c Chunk<'a>> {
     if is_lazy(header) {
-        Ok(place.insert(parse_lazy(find, header, src, kept)?))
+        Ok(slot.insert(parse_lazy(find, header, src, kept)?))
     } else {
-        Chunk::parse_into(place, header, src)
+        Chunk::parse_into(slot, header, src)
     }
 }
 
@@ -178,8 +178,8 @@ mod tests {
         let short = &lazy[..lazy.len() - 1];
         assert_eq!(trailer(&header, short), Err(Error::READ_BUFFER));
         let no_owner = |_| Err(Error::INVALID_PARAM);
-        let (mut kept, mut place) = (None, None);
-        let parsed = parse(no_owner, (&header, &lazy), &mut kept, &mut place).map(|_| ());
+        let (mut kept, mut slot) = (None, None);
+        let parsed = parse(no_owner, (&header, &lazy), &mut kept, &mut slot).map(|_| ());
         assert_eq!(parsed, Err(Error::INVALID_PARAM));
     }
 

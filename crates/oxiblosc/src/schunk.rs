@@ -2,15 +2,17 @@
 //!
 //! - `superchunk`: `SuperChunk`, its readers and its changes
 //! - `state`: its counters, parameters, metalayers and chunks; `Parameters`: how its chunks are
-//!   compressed; `store`: where the chunks are
-//! - `chunks`, `ranges`, `sparse`, `special`, `metalayers`: what can be read and changed
+//!   compressed; `store`: where the chunks are, also those of a transaction; `layers`: the lists of
+//!   metalayers
+//! - `chunks`, `items`, `special`, `metalayers`: what can be read and changed; `ranges`, `sparse`,
+//!   `rewrite`: how items are read and written
 //! - `open`: creating and opening super-chunks in Rust programs; `save`: conversion to bytes and
 //!   files
 //! - `host`: what belongs to the program: contexts, and a window on the state
 //! - `copy`, `recompress`: copies
 //! - `parsed`: a parsed chunk, whether it is in memory or in a file
 //! - `rules`: what a change does to the counters, and whether it may be made
-//! - `transaction`: changes that are committed together; `staged`: the chunks before that commit
+//! - `transaction`: changes that are committed together
 //! - `windows`: buffers in which C programs see metalayers
 //! - `slices`: which bytes of which chunks a range of items is
 
@@ -20,29 +22,31 @@ pub mod checksums;
 pub mod chunks;
 /// Copies.
 pub mod copy;
-mod lazy;
+/// Reading and writing items.
+pub mod items;
+mod layers;
+/// Lazy chunks.
+pub mod lazy;
 /// Metalayers.
 pub mod metalayers;
 /// Creating and opening super-chunks in Rust programs.
 pub mod open;
 /// Parsed chunks, in memory or in a file.
 pub mod parsed;
-/// Reading and writing ranges of items.
+/// Reading ranges of bytes.
 pub mod ranges;
 /// Compressing chunks again with other parameters.
 pub mod recompress;
+mod rewrite;
 /// Counters, and what changes do to them.
 pub mod rules;
 /// Conversion of super-chunks to bytes and files.
 pub mod save;
 /// Which bytes of which chunks a range of items is.
 pub mod slices;
-/// Reading items at arbitrary indices.
-pub mod sparse;
+mod sparse;
 /// Chunks of special values.
 pub mod special;
-/// The chunks in a transaction.
-pub mod staged;
 /// The state.
 pub mod state;
 /// Where chunks are kept.

@@ -61,11 +61,11 @@ pub fn agree(
         _ => {
             let runs = locations.runs();
             let stored = runs.filter_map(|(range, location)| match location {
-                ChunkLocation::At(place) => Some(range.map(|nchunk| (nchunk, *place))),
+                ChunkLocation::At(position) => Some(range.map(|nchunk| (nchunk, *position))),
                 _ => None,
             });
-            let header = |(nchunk, place)| {
-                let (header, proven) = chunks.header(place)?;
+            let header = |(nchunk, position)| {
+                let (header, proven) = chunks.header(position)?;
                 Some((nchunk, header, proven))
             };
             stored.flatten().filter_map(header).collect()

@@ -115,9 +115,9 @@ fn asks_metalayers(header: &ChunkHeader) -> bool {
         || header.filters.iter().any(|id| *id >= FIRST_REGISTERED)
 }
 
-/// The blocks of a chunk that do not end within its first `there` bytes, in order; none if its
+/// The blocks of a chunk that do not end within its first `available` bytes, in order; none if its
 /// block starts do not.
-fn blocks_behind(header: &ChunkHeader, chunk: &[u8], there: usize) -> Option<Vec<usize>> {
+fn blocks_behind(header: &ChunkHeader, chunk: &[u8], available: usize) -> Option<Vec<usize>> {
     let nblocks = header.nblocks;
     let ends: Vec<usize> = if header.is_memcpyed() {
         let end = |nblock: usize| header.nbytes.min((nblock + 1) * header.blocksize_field());
@@ -125,7 +125,7 @@ fn blocks_behind(header: &ChunkHeader, chunk: &[u8], there: usize) -> Option<Vec
             .map(|nblock| header.overhead() + end(nblock))
             .collect()
     } else {
-        let table = chunk.get(..there)?.get(header.overhead()..)?;
+        let table = chunk.get(..available)?.get(header.overhead()..)?;
         let table = table.get(..nblocks.checked_mul(4)?)?;
         let starts: Vec<usize> = table
             .chunks_exact(4)
@@ -141,7 +141,7 @@ fn blocks_behind(header: &ChunkHeader, chunk: &[u8], there: usize) -> Option<Vec
     };
     Some(
         (0..nblocks)
-            .filter(|nblock| ends[*nblock] > there)
+            .filter(|nblock| ends[*nblock] > available)
             .collect(),
     )
 }
@@ -170,30 +170,30 @@ fn with_header_bit(bytes: &[u8], faults: &dyn Files) -> Option<Rebuilt> {
 
 impl ChunkRepair<'_> {
     /// Reads and repairs the chunk at a place.
-    pub fn chunk_at(&self, place: u64, chunks: &ChunkFinder) -> Kept {
-        let read = chunks.read(place);
+    pub fn chunk_at(&self, position: u64, chunks: &ChunkFinder) -> Kept {
+        let read = chunks.read(position);
         if let Some(chunk) = read.as_ref().filter(|chunk| is_proven(chunk)) {
             return self.proven(chunk, true);
         }
         if self.checksums
-            && let Some(bytes) = chunks.bytes_to_next(place)
+            && let Some(bytes) = chunks.bytes_to_next(position)
             && let Some(Rebuilt { chunk, proven }) =
                 self.with_prefix_rebuilt(&bytes, read.as_deref())
         {
             return self.proven(&chunk, proven);
         }
-        let there = chunks.there(place);
-        if let Some(chunk) = read.as_deref().filter(|chunk| chunk.len() > there) {
+        let available = chunks.bytes_available(position);
+        if let Some(chunk) = read.as_deref().filter(|chunk| chunk.len() > available) {
             // Its size may be what is damaged.
-            let corrected = self.with_field_corrected(place, chunks);
-            return corrected.unwrap_or_else(|| self.cut(chunk, there));
+            let corrected = self.with_field_corrected(position, chunks);
+            return corrected.unwrap_or_else(|| self.cut(chunk, available));
         }
         let header = read.as_ref().map(|chunk| ChunkHeader::parse(chunk));
         match (read, header) {
             (Some(chunk), Some(Ok(header))) if header.has_checksums() => {
                 self.doubtful(&header, &chunk)
             }
-            (read, _) => self.unchecked(read, place, chunks),
+            (read, _) => self.unchecked(read, position, chunks),
         }
     }
 
@@ -266,9 +266,9 @@ impl ChunkRepair<'_> {
         (chunk, verdict)
     }
 
-    /// A chunk of which the file has only the bytes in front of `there`, padded, and whose
+    /// A chunk of which the file has only the bytes in front of `available`, padded, and whose
     /// checksums do not prove its front.
-    fn cut(&self, chunk: &[u8], there: usize) -> Kept {
+    fn cut(&self, chunk: &[u8], available: usize) -> Kept {
         let header = match ChunkHeader::parse(chunk) {
             Ok(header) if self.expected.is_none_or(|nbytes| nbytes == header.nbytes) => header,
             _ => return lost(),
@@ -277,7 +277,7 @@ impl ChunkRepair<'_> {
             return lost();
         }
         // What is stored as it is would be read from the padding without an error.
-        match blocks_behind(&header, chunk, there) {
+        match blocks_behind(&header, chunk, available) {
             Some(wrong) => self.without(chunk, &wrong, Integrity::Unknown),
             None => lost(),
         }
@@ -311,7 +311,7 @@ impl ChunkRepair<'_> {
     }
 
     /// A chunk without checksums, or bytes that are no chunk since its header is damaged.
-    fn unchecked(&self, read: Option<Buffer>, place: u64, chunks: &ChunkFinder) -> Kept {
+    fn unchecked(&self, read: Option<Buffer>, position: u64, chunks: &ChunkFinder) -> Kept {
         if let Some(chunk) = read.as_deref()
             && self.is_right(chunk)
         {
@@ -319,7 +319,7 @@ impl ChunkRepair<'_> {
             let nblocks = blocks.map_or(0, |header| header.nblocks);
             return (kept, Verdict::whole(Integrity::Unknown, nblocks));
         }
-        if let Some(corrected) = self.with_field_corrected(place, chunks) {
+        if let Some(corrected) = self.with_field_corrected(position, chunks) {
             return corrected;
         }
         let Some(mut chunk) = read else {
@@ -366,8 +366,8 @@ impl ChunkRepair<'_> {
 
     /// The chunk at a place with one field of its header put right, for which the frame or its
     /// other chunks tell another value.
-    fn with_field_corrected(&self, place: u64, chunks: &ChunkFinder) -> Option<Kept> {
-        let mut bytes = chunks.bytes_to_next(place)?;
+    fn with_field_corrected(&self, position: u64, chunks: &ChunkFinder) -> Option<Kept> {
+        let mut bytes = chunks.bytes_to_next(position)?;
         let prefix: Front = bytes.first_chunk().copied()?;
         let hints = ChunkHints {
             parameters: self.parameters,

@@ -43,20 +43,20 @@ impl<'a> ChunkFinder<'a> {
 
     /// Sets where the chunks are, for [`Self::bytes_to_next`]. The last one ends before `limit`.
     pub fn set_bounds(&mut self, locations: &RunList<ChunkLocation>, limit: u64) {
-        self.bounds = locations.places().chain([limit]).collect();
+        self.bounds = locations.positions().chain([limit]).collect();
         self.bounds.sort_unstable();
     }
 
     /// Calls `read` with the file of a chunk and the position of the chunk in it.
     fn in_file<T>(
         &self,
-        place: u64,
+        position: u64,
         read: impl FnOnce(&RolledBackFile, u64) -> Option<T>,
     ) -> Option<T> {
         let Some(folder) = self.folder else {
-            return read(self.image, place);
+            return read(self.image, position);
         };
-        let path = folder.join(format!("{place:08X}.chunk"));
+        let path = folder.join(format!("{position:08X}.chunk"));
         let faults = self.faults();
         let file = faults.readable(faults.open(&c_path(&path)?))?;
         // What this fails with is noted.
@@ -65,23 +65,23 @@ impl<'a> ChunkFinder<'a> {
     }
 
     /// The chunk, as long as its header says.
-    pub fn read(&self, place: u64) -> Option<Buffer> {
-        self.in_file(place, |image, pos| image.chunk(pos))
+    pub fn read(&self, position: u64) -> Option<Buffer> {
+        self.in_file(position, |image, pos| image.chunk(pos))
     }
 
     /// How many bytes there are from the chunk to the end of its file.
-    pub fn there(&self, place: u64) -> usize {
-        let there = self.in_file(place, |image, pos| image.size.checked_sub(pos));
-        usize::try_from(there.unwrap_or(0)).unwrap_or(usize::MAX)
+    pub fn bytes_available(&self, position: u64) -> usize {
+        let available = self.in_file(position, |image, pos| image.size.checked_sub(pos));
+        usize::try_from(available.unwrap_or(0)).unwrap_or(usize::MAX)
     }
 
     /// The bytes from the chunk to the next one, whatever its header says.
-    pub fn bytes_to_next(&self, place: u64) -> Option<Buffer> {
-        self.in_file(place, |image, pos| {
+    pub fn bytes_to_next(&self, position: u64) -> Option<Buffer> {
+        self.in_file(position, |image, pos| {
             let end = match self.folder {
                 Some(_) => image.size,
                 None => {
-                    let next = self.bounds.partition_point(|bound| *bound <= place);
+                    let next = self.bounds.partition_point(|bound| *bound <= position);
                     *self.bounds.get(next)?
                 }
             };
@@ -92,16 +92,16 @@ impl<'a> ChunkFinder<'a> {
     }
 
     /// The header of a chunk as bytes.
-    pub fn prefix(&self, place: u64) -> Option<Front> {
-        let prefix = self.in_file(place, |image, pos| image.read(pos, HEADER))?;
+    pub fn prefix(&self, position: u64) -> Option<Front> {
+        let prefix = self.in_file(position, |image, pos| image.read(pos, HEADER))?;
         prefix.first_chunk().copied()
     }
 
     /// The header of a chunk, and whether its checksum proves it.
-    pub fn header(&self, place: u64) -> Option<(ChunkHeader, bool)> {
-        let prefix = self.prefix(place)?;
+    pub fn header(&self, position: u64) -> Option<(ChunkHeader, bool)> {
+        let prefix = self.prefix(position)?;
         let header = ChunkHeader::parse(&prefix).ok()?;
-        let proven = header.has_checksums() && is_proven(&self.read(place)?);
+        let proven = header.has_checksums() && is_proven(&self.read(position)?);
         Some((header, proven))
     }
 }
@@ -128,8 +128,8 @@ pub fn is_proven(chunk: &[u8]) -> bool {
 /// any chunk of that kind.
 pub fn templates(locations: &RunList<ChunkLocation>, chunks: &ChunkFinder) -> Vec<ChunkHeader> {
     let mut templates: Vec<ChunkHeader> = Vec::new();
-    for place in locations.places().take(TRIED) {
-        let Some((header, true)) = chunks.header(place) else {
+    for position in locations.positions().take(TRIED) {
+        let Some((header, true)) = chunks.header(position) else {
             continue;
         };
         let is_new = !templates.iter().any(|other| kind(other) == kind(&header));

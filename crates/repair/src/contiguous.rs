@@ -200,9 +200,9 @@ pub fn contiguous(
     }
     let mut found = frame.scan();
     let chunks = ChunkFinder::new(image, None);
-    let places = found.chunks.iter().map(|(pos, _)| *pos);
+    let positions = found.chunks.iter().map(|(pos, _)| *pos);
     let is_proven = |pos: &u64| chunks.header(*pos).is_some_and(|(_, proven)| proven);
-    let proven: HashSet<u64> = places.filter(is_proven).collect();
+    let proven: HashSet<u64> = positions.filter(is_proven).collect();
     let index = frame.index.take().or(found.index.take());
     let is_lost = frame.prefix.is_none();
     let from_chunks = || header_from(&found, |pos| proven.contains(&pos));
@@ -279,8 +279,8 @@ impl Evidence<'_> {
             return None;
         }
         let count = usize::try_from(self.believed().and_then(Header::nchunks)?).ok()?;
-        let places: Vec<u64> = self.found.chunks.iter().map(|(pos, _)| *pos).collect();
-        specials::placed(&places, count, self.said_start, sum?, self.faults)
+        let positions: Vec<u64> = self.found.chunks.iter().map(|(pos, _)| *pos).collect();
+        specials::placed(&positions, count, self.said_start, sum?, self.faults)
     }
 
     /// The chunks, where the first of them may begin, and whether their order is certain.
@@ -356,8 +356,8 @@ fn start_of(
     proven: &HashSet<u64>,
     limit: u64,
 ) -> Option<(u64, bool)> {
-    let places = index?.places();
-    if places.is_empty() {
+    let positions = index?.positions();
+    if positions.is_empty() {
         // There are only chunks of special values, for which it does not matter.
         return Some((said?, true));
     }
@@ -365,7 +365,7 @@ fn start_of(
     if !proven.is_empty() {
         spans.retain(|(pos, _)| proven.contains(pos));
     }
-    let (start, _, sure) = start::find(said, &places, &spans, limit)?;
+    let (start, _, sure) = start::find(said, &positions, &spans, limit)?;
     Some((start, sure && !proven.is_empty()))
 }
 
@@ -440,16 +440,16 @@ fn are_all(
     area: Range<u64>,
     frame: &Frame,
 ) -> bool {
-    let mut places: Vec<u64> = locations.places().collect();
+    let mut positions: Vec<u64> = locations.positions().collect();
     let chunks = ChunkFinder::new(image, None);
     let is_proven = |pos: &u64| chunks.header(*pos).is_some_and(|(_, proven)| proven);
-    if !places.iter().any(is_proven) {
+    if !positions.iter().any(is_proven) {
         return false;
     }
-    places.sort_unstable();
+    positions.sort_unstable();
     let (header, contexts) = frame;
     let found = scan(image, area.start, area.end, Some(header), contexts);
-    found.chunks.iter().map(|(pos, _)| *pos).eq(places)
+    found.chunks.iter().map(|(pos, _)| *pos).eq(positions)
 }
 
 /// The note about a file that is shorter than its header says.

@@ -168,14 +168,14 @@ fn by_index(
     } else if index.state == Integrity::Damaged {
         notes.push("the index is damaged: which chunk is which is a guess".into());
     }
-    let mut places = index.places();
-    places.sort_unstable();
+    let mut positions = index.positions();
+    positions.sort_unstable();
     // Without a checksum the index is right if each file is named once: a damaged offset would name
     // no file.
     let is_proven = |number: &u64| chunks.header(*number).is_some_and(|(_, proven)| proven);
     let is_sure = index.state == Integrity::Intact
         || (index.state == Integrity::Unknown
-            && places == numbers
+            && positions == numbers
             && numbers.iter().any(is_proven));
     (index.locations(header, 0), is_sure)
 }

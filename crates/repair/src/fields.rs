@@ -56,9 +56,9 @@ impl UsualFields {
     /// Those of the chunks at these places.
     pub fn of(locations: &RunList<ChunkLocation>, chunks: &ChunkFinder) -> Self {
         let fronts = locations
-            .places()
+            .positions()
             .take(TRIED)
-            .filter_map(|place| chunks.prefix(place));
+            .filter_map(|position| chunks.prefix(position));
         Self::among(&fronts.collect::<Vec<_>>())
     }
 

@@ -17,7 +17,7 @@ use oxiblosc_chunk::header::{ChunkHeader, MIN_HEADER_LENGTH, Special};
 use oxiblosc_frame::binding::{Binding, sum_of};
 use oxiblosc_frame::fingerprint::of_index;
 use oxiblosc_frame::header::{FrameKind, Header, MIN_LEN};
-use oxiblosc_frame::offsets::{ChunkPlace, Offsets, WIDTH};
+use oxiblosc_frame::offsets::{ChunkPosition, Offsets, WIDTH};
 use oxiblosc_frame::runs::{Runs, Span};
 
 /// The position of the size of an item in a chunk's header.
@@ -65,7 +65,7 @@ impl SalvagedIndex {
     }
 
     /// The offsets of chunks that are not of special values.
-    pub fn places(&self) -> Vec<u64> {
+    pub fn positions(&self) -> Vec<u64> {
         stored(&self.offsets).collect()
     }
 
@@ -87,12 +87,14 @@ impl SalvagedIndex {
         let Some(known) = known else {
             return false;
         };
-        let places = self.places();
-        let bound = places.iter().try_fold(Binding::EMPTY, |mut bound, place| {
-            let chunk = chunks.read(start.checked_add(*place)?)?;
-            bound.add(*place, sum_of(&EncodedChunk::parse(&chunk).ok()?).ok()?);
-            Some(bound)
-        });
+        let positions = self.positions();
+        let bound = positions
+            .iter()
+            .try_fold(Binding::EMPTY, |mut bound, position| {
+                let chunk = chunks.read(start.checked_add(*position)?)?;
+                bound.add(*position, sum_of(&EncodedChunk::parse(&chunk).ok()?).ok()?);
+                Some(bound)
+            });
         bound.is_some_and(|bound| bound != known)
     }
 
@@ -125,9 +127,9 @@ impl SalvagedIndex {
 
     /// The offsets of two chunks are never the same, unless they are of special values.
     fn is_distinct(&self) -> bool {
-        let mut places = self.places();
-        places.sort_unstable();
-        places.windows(2).all(|pair| pair[0] != pair[1])
+        let mut positions = self.positions();
+        positions.sort_unstable();
+        positions.windows(2).all(|pair| pair[0] != pair[1])
     }
 
     /// Decodes the index in a chunk with this position and header, and checks it against the
@@ -235,8 +237,8 @@ impl SalvagedIndex {
 /// The offsets of chunks with bytes.
 pub(crate) fn stored(offsets: &RunList<Option<i64>>) -> impl Iterator<Item = u64> {
     offsets.runs().flat_map(|(range, offset)| {
-        let place = offset.and_then(|offset| u64::try_from(offset).ok());
-        std::iter::repeat_n(place.unwrap_or(0), place.map_or(0, |_| range.len()))
+        let position = offset.and_then(|offset| u64::try_from(offset).ok());
+        std::iter::repeat_n(position.unwrap_or(0), position.map_or(0, |_| range.len()))
     })
 }
 
@@ -280,8 +282,8 @@ pub(crate) fn would_fit(
     let offset = |location: &ChunkLocation| match location {
         ChunkLocation::At(pos) => pos
             .checked_sub(start)
-            .map(|at| ChunkPlace::At(at).to_offset()),
-        ChunkLocation::Special(kind) => Some(ChunkPlace::Special(*kind).to_offset()),
+            .map(|at| ChunkPosition::At(at).to_offset()),
+        ChunkLocation::Special(kind) => Some(ChunkPosition::Special(*kind).to_offset()),
         ChunkLocation::Lost => None,
     };
     let mut runs = Runs::default();

@@ -2,7 +2,7 @@
 
 use crate::run_list::RunList;
 use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, Special};
-use oxiblosc_frame::offsets::ChunkPlace;
+use oxiblosc_frame::offsets::ChunkPosition;
 
 /// The most chunks of a frame that is repaired, unless they are of special values.
 pub(crate) const MOST_CHUNKS: usize = 1 << 24;
@@ -23,24 +23,24 @@ pub enum ChunkLocation {
 
 impl RunList<ChunkLocation> {
     /// The places of the chunks with bytes, in the order of the chunks.
-    pub fn places(&self) -> impl Iterator<Item = u64> + Clone {
+    pub fn positions(&self) -> impl Iterator<Item = u64> + Clone {
         self.runs().flat_map(|(range, location)| {
-            let (place, count) = match location {
-                ChunkLocation::At(place) => (*place, range.len()),
+            let (position, count) = match location {
+                ChunkLocation::At(position) => (*position, range.len()),
                 ChunkLocation::Special(_) | ChunkLocation::Lost => (0, 0),
             };
-            std::iter::repeat_n(place, count)
+            std::iter::repeat_n(position, count)
         })
     }
 }
 
 /// The location of a chunk with this offset in the index. Offsets count from `start`.
 pub(crate) fn location(offset: i64, start: u64) -> ChunkLocation {
-    match ChunkPlace::from_offset(offset) {
-        Ok(ChunkPlace::At(at)) => start
+    match ChunkPosition::from_offset(offset) {
+        Ok(ChunkPosition::At(at)) => start
             .checked_add(at)
             .map_or(ChunkLocation::Lost, ChunkLocation::At),
-        Ok(ChunkPlace::Special(kind)) => ChunkLocation::Special(kind),
+        Ok(ChunkPosition::Special(kind)) => ChunkLocation::Special(kind),
         Err(_) => ChunkLocation::Lost,
     }
 }

@@ -7,7 +7,7 @@ use crate::scan::Scan;
 use crate::words::plural;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::header::Header;
-use oxiblosc_frame::offsets::ChunkPlace;
+use oxiblosc_frame::offsets::ChunkPosition;
 use std::collections::{HashMap, HashSet};
 
 /// The chunks in order, by the index if there is one, or else by their positions. If there is a
@@ -99,13 +99,13 @@ fn complete(
     start: u64,
     notes: &mut Vec<String>,
 ) -> RunList<ChunkLocation> {
-    let places = chunks.iter().map(|(pos, _)| pos.checked_sub(start));
-    let places: HashSet<u64> = places.flatten().collect();
+    let positions = chunks.iter().map(|(pos, _)| pos.checked_sub(start));
+    let positions: HashSet<u64> = positions.flatten().collect();
     let mut times: HashMap<u64, usize> = HashMap::new();
-    stored(offsets).for_each(|place| *times.entry(place).or_default() += 1);
+    stored(offsets).for_each(|position| *times.entry(position).or_default() += 1);
     let trusted = |offset: i64| match u64::try_from(offset) {
-        Ok(place) => places.contains(&place) && times.get(&place) == Some(&1),
-        Err(_) => ChunkPlace::from_offset(offset).is_ok(),
+        Ok(position) => positions.contains(&position) && times.get(&position) == Some(&1),
+        Err(_) => ChunkPosition::from_offset(offset).is_ok(),
     };
     // If one offset leads to no chunk, the others cannot be trusted either.
     let mut trusted_ones = RunList::new();

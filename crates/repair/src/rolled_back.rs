@@ -87,11 +87,11 @@ impl<'a> RolledBackFile<'a> {
     /// Reads `len` bytes. If the file ends before, they are padded with bytes with which no stream
     /// begins. (Zeros would be valid: they stand for a run of zeros.)
     pub fn bytes(&self, pos: u64, len: usize) -> Option<Buffer> {
-        let there = self.size.checked_sub(pos)?;
-        let there = len.min(usize::try_from(there).unwrap_or(usize::MAX));
-        let mut bytes = self.read(pos, there)?;
+        let available = self.size.checked_sub(pos)?;
+        let available = len.min(usize::try_from(available).unwrap_or(usize::MAX));
+        let mut bytes = self.read(pos, available)?;
         self.faults.readable(bytes.resize(len))?;
-        bytes[there..].fill(0x80);
+        bytes[available..].fill(0x80);
         Some(bytes)
     }
 }

@@ -196,13 +196,13 @@ impl Scan {
             return None;
         }
         let index = SalvagedIndex::at(image, contexts, pos, None)?;
-        let mut places = index.places();
-        places.sort_unstable();
-        if places.windows(2).any(|pair| pair[0] == pair[1]) {
+        let mut positions = index.positions();
+        positions.sort_unstable();
+        if positions.windows(2).any(|pair| pair[0] == pair[1]) {
             return None;
         }
-        let (_, hits, _) = start::find(None, &places, &self.spans(), pos)?;
-        (hits * 2 > places.len()).then_some(index)
+        let (_, hits, _) = start::find(None, &positions, &self.spans(), pos)?;
+        (hits * 2 > positions.len()).then_some(index)
     }
 
     /// The position behind the last chunk.

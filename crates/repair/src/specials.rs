@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_checksum_tells_where_they_were() {
-        let zeros = oxiblosc_frame::offsets::ChunkPlace::Special(Special::Zero).to_offset();
+        let zeros = oxiblosc_frame::offsets::ChunkPosition::Special(Special::Zero).to_offset();
         let offsets = [0, zeros, 500, 1200, zeros, 1300];
         let sum = of_index(&Offsets::List(offsets.to_vec().into()).encode().unwrap());
         let found = [100, 600, 1300, 1400];

@@ -13,28 +13,28 @@ const TRIED: usize = 32;
 /// The positions of the first byte of a chunk, and behind its last.
 pub(crate) type Span = (u64, u64);
 
-/// The end of the header with which most offsets of the index (`places`) lead to chunks that were
-/// found, how many do, and whether no other end is likely. `said` is the end in the header; chunks
-/// end before `limit`.
+/// The end of the header with which most offsets of the index (`positions`) lead to chunks that
+/// were found, how many do, and whether no other end is likely. `said` is the end in the header;
+/// chunks end before `limit`.
 pub(crate) fn find(
     said: Option<u64>,
-    places: &[u64],
+    positions: &[u64],
     chunks: &[Span],
     limit: u64,
 ) -> Option<(u64, usize, bool)> {
-    let mut sorted = places.to_vec();
+    let mut sorted = positions.to_vec();
     sorted.sort_unstable();
     let ends = sorted.iter().take(SAMPLE);
     let ends = ends.chain(sorted.iter().rev().take(SAMPLE));
     let mut votes: HashMap<u64, usize> = HashMap::new();
-    for place in ends {
-        let from = place + MIN_LEN as u64;
+    for position in ends {
+        let from = position + MIN_LEN as u64;
         let first = chunks.partition_point(|(pos, _)| *pos < from);
         let near = chunks[first..]
             .iter()
-            .take_while(|(pos, _)| *pos <= place + MAX_HEADER_LEN);
+            .take_while(|(pos, _)| *pos <= position + MAX_HEADER_LEN);
         for (pos, _) in near {
-            *votes.entry(pos - place).or_default() += 1;
+            *votes.entry(pos - position).or_default() += 1;
         }
     }
     let mut tried: Vec<(usize, u64)> = votes.into_iter().map(|(at, votes)| (votes, at)).collect();
@@ -45,8 +45,8 @@ pub(crate) fn find(
     let positions: HashSet<u64> = chunks.iter().map(|(pos, _)| *pos).collect();
     let hits = |start: u64| {
         let mut hits = 0;
-        for place in &sorted {
-            let pos = start + place;
+        for position in &sorted {
+            let pos = start + position;
             if positions.contains(&pos) {
                 hits += 1;
                 continue;
@@ -76,14 +76,17 @@ mod tests {
     #[test]
     fn a_lost_chunk_at_the_front_is_missed() {
         // Chunks of one size, the first of which is gone.
-        let places: Vec<u64> = (0..10).map(|n| n * 1000).collect();
+        let positions: Vec<u64> = (0..10).map(|n| n * 1000).collect();
         let chunks: Vec<Span> = (1..10).map(|n| (120 + n * 1000, 1120 + n * 1000)).collect();
-        assert_eq!(find(None, &places, &chunks, 10_120), Some((120, 9, true)));
+        assert_eq!(
+            find(None, &positions, &chunks, 10_120),
+            Some((120, 9, true))
+        );
         // With the last one gone too it may as well have begun one chunk before, where that is
         // possible.
-        let places: Vec<u64> = (0..10).map(|n| n * 20).collect();
+        let positions: Vec<u64> = (0..10).map(|n| n * 20).collect();
         let chunks: Vec<Span> = (1..9).map(|n| (120 + n * 20, 140 + n * 20)).collect();
-        let (_, _, sure) = find(None, &places, &chunks, 320).expect("some start");
+        let (_, _, sure) = find(None, &positions, &chunks, 320).expect("some start");
         assert!(!sure);
     }
 }

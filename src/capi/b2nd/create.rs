@@ -252,7 +252,7 @@ pub unsafe extern "C" fn b2nd_from_schunk(
 pub unsafe fn adopt(schunk: *mut blosc2_schunk) -> Result<*mut b2nd_array_t> {
     unsafe_granted!({
         let handle = Handle::from_c(schunk)?;
-        let state = handle.core().read_known()?;
+        let state = handle.core().read_cached()?;
         let content = metalayer(handle.metalayers(&state))?;
         let (meta, geometry) = read_metalayer(content, &state)?;
         array::make(schunk, &geometry, (meta.dtype, meta.dtype_format))

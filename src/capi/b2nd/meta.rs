@@ -89,7 +89,7 @@ pub unsafe extern "C" fn b2nd_deserialize_meta(
 #[export]
 pub unsafe extern "C" fn b2nd_print_meta(array: *const b2nd_array_t) -> c_int {
     let shown = array::shown(array)?;
-    let state = shown.core().read_known()?;
+    let state = shown.core().read_cached()?;
     let (meta, _) = Meta::parse(metalayer(shown.metalayers(&state))?, true)?;
     let text = meta.describe()?;
     let len = c_int::try_from(text.len()).map_err(|_| Error::DATA)?;

@@ -7,6 +7,7 @@ use oxiblosc::format::chunk::ChunkInput;
 use oxiblosc::format::chunk::header::ChunkHeader;
 use oxiblosc::schunk::WholeChunk;
 use oxiblosc::schunk::chunks::Position;
+use oxiblosc::schunk::lazy::lazy_chunk;
 use oxiblosc_base::memory::Buffer;
 
 /// Puts a chunk into the super-chunk.
@@ -158,7 +159,7 @@ unsafe fn get(
     schunk.set_current(nchunk);
     not_null!(chunk, needs_free)?;
     let bytes = match lazy {
-        true => state.lazy_chunk(nchunk)?,
+        true => lazy_chunk(&state, nchunk)?,
         false => state.chunk(nchunk)?,
     };
     let len = bytes.len();

@@ -19,7 +19,7 @@ pub unsafe extern "C" fn blosc2_get_slice_nchunks(
     not_null!(start, stop, chunks_idx)?;
     *chunks_idx = null_mut();
     let schunk = shown.core();
-    let state = schunk.read_known()?;
+    let state = schunk.read_cached()?;
     let chunks = schunk.chunks_of_slice(&state, shown.metalayers(&state), |ndim| {
         Ok((items(start, ndim)?, items(stop, ndim)?))
     })?;

@@ -8,7 +8,7 @@ use oxiblosc_base::memory::TryVec;
 use oxiblosc_chunk::parameters::Parameters;
 use oxiblosc_frame::header::{self, Header};
 use oxiblosc_frame::meta::MetalayerRef;
-use oxiblosc_frame::offsets::{ChunkPlace, Offsets};
+use oxiblosc_frame::offsets::{ChunkPosition, Offsets};
 use oxiblosc_frame::trailer;
 use oxiblosc_testing::abi::{self, CParams};
 use oxiblosc_testing::data::Kind;
@@ -576,11 +576,11 @@ fn arrays(lib: &SchunkLib) -> Vec<Built> {
 /// All frames that are built.
 pub fn all(lib: &SchunkLib) -> Vec<Built> {
     assert_eq!(
-        ChunkPlace::from_offset(ZEROS).map(ChunkPlace::to_offset),
+        ChunkPosition::from_offset(ZEROS).map(ChunkPosition::to_offset),
         Ok(ZEROS)
     );
     assert_eq!(
-        ChunkPlace::from_offset(NANS).map(ChunkPlace::to_offset),
+        ChunkPosition::from_offset(NANS).map(ChunkPosition::to_offset),
         Ok(NANS)
     );
     let mut built = metalayers(lib);

@@ -6,7 +6,7 @@ use super::stored::Stored;
 use crate::binding::{Binding, sum_of};
 use crate::change::{Change, ChangedChunk};
 use crate::header::FrameKind;
-use crate::offsets::ChunkPlace;
+use crate::offsets::ChunkPosition;
 use oxiblosc_base::memory::{Collect, Edit};
 use oxiblosc_base::{Doing, Error, Result};
 use oxiblosc_chunk::checksum::prefix_sum;
@@ -40,23 +40,23 @@ fn sum_after(stored: &Stored, edits: &[Edit]) -> Result<Option<u32>> {
 
 impl Disk {
     /// The checksum of the front of the chunk at a place.
-    pub(super) fn sum_at(&mut self, place: u64) -> Result<Option<u32>> {
-        sum_after(&self.at_place(place)?, &[])
+    pub(super) fn sum_at(&mut self, pos: u64) -> Result<Option<u32>> {
+        sum_after(&self.chunk_at(pos)?, &[])
     }
 
     /// The chunk in a file, or in the part of the file, that the index calls this place.
-    fn at_place(&mut self, place: u64) -> Result<Stored> {
+    fn chunk_at(&mut self, pos: u64) -> Result<Stored> {
         match self.location.kind {
-            FrameKind::Contiguous => self.stored_at(place),
-            FrameKind::Sparse => self.stored_apart(place),
+            FrameKind::Contiguous => self.stored_at(pos),
+            FrameKind::Sparse => self.stored_apart(pos),
         }
     }
 
     /// What binds the chunks as they lie now.
     pub(super) fn bound(&mut self) -> Result<Binding> {
         let mut bound = Binding::EMPTY;
-        for place in self.view.offsets.places().collect_vec()? {
-            bound.add(place, self.sum_at(place)?);
+        for pos in self.view.offsets.positions().collect_vec()? {
+            bound.add(pos, self.sum_at(pos)?);
         }
         Ok(bound)
     }
@@ -83,7 +83,7 @@ impl Disk {
     pub(super) fn binding_after(
         &mut self,
         ChunkChange { change, leaves, .. }: ChunkChange,
-        (chunks, places): (&[EncodedChunk], &[u64]),
+        (chunks, positions): (&[EncodedChunk], &[u64]),
     ) -> Option<Binding> {
         if !self.view.checksums.is_any() {
             return None;
@@ -94,23 +94,23 @@ impl Disk {
             false => rebound.or(self.view.binding),
         };
         let mut binding = before?;
-        for (place, _) in leaves {
-            binding.remove(*place, self.sum_at(*place).ok()?);
+        for (pos, _) in leaves {
+            binding.remove(*pos, self.sum_at(*pos).ok()?);
         }
-        for (chunk, place) in chunks.iter().zip(places) {
-            binding.add(*place, sum_of(chunk).ok()?);
+        for (chunk, pos) in chunks.iter().zip(positions) {
+            binding.add(*pos, sum_of(chunk).ok()?);
         }
         let Change::Update(items) = change else {
             return Some(binding);
         };
         for (nchunk, item) in *items {
             if let ChangedChunk::Edited(edits) = item {
-                let ChunkPlace::At(place) = self.view.offsets.place(*nchunk).ok()? else {
+                let ChunkPosition::At(pos) = self.view.offsets.position(*nchunk).ok()? else {
                     return None;
                 };
-                let stored = self.at_place(place).ok()?;
+                let stored = self.chunk_at(pos).ok()?;
                 let (old, new) = (sum_after(&stored, &[]), sum_after(&stored, edits));
-                binding = binding.replace((place, old.ok()?), (place, new.ok()?));
+                binding = binding.replace((pos, old.ok()?), (pos, new.ok()?));
             }
         }
         Some(binding)

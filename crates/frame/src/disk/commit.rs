@@ -344,7 +344,7 @@ impl Disk {
 
     /// Bytes of the frame as they are before the change.
     fn old_bytes(&self, file: &dyn Storage, pos: u64, len: usize) -> Result<TryVec<u8>> {
-        if let Some(known) = self.view.known(pos, len) {
+        if let Some(known) = self.view.in_memory(pos, len) {
             return known.to_try_vec();
         }
         let mut bytes = TryVec::filled(0, len)?;

@@ -9,7 +9,7 @@
 use super::Disk;
 use super::edit::ChunkChange;
 use super::limits::{MAX_COMPACT_LEN, Share};
-use super::places::ChunkWrite;
+use super::positions::ChunkWrite;
 use super::space::Survey;
 use crate::binding::{Binding, sum_of};
 use crate::change::Delta;
@@ -43,11 +43,11 @@ const STEPS: Share = Share {
 /// A chunk that is moved: its place and its length.
 type Moving = (u64, u64);
 
-/// Where the chunk at `place` is after the moves: pairs of old and new places, in ascending order
+/// Where the chunk at `pos` is after the moves: pairs of old and new ones, in ascending order
 /// of the old ones.
-pub(super) fn follow(moved: &[(u64, u64)], place: u64) -> u64 {
-    let found = moved.binary_search_by_key(&place, |(from, _)| *from);
-    found.map_or(place, |i| moved[i].1)
+pub(super) fn follow(moved: &[(u64, u64)], pos: u64) -> u64 {
+    let found = moved.binary_search_by_key(&pos, |(from, _)| *from);
+    found.map_or(pos, |i| moved[i].1)
 }
 
 /// What [`Disk::tighten`] has moved.
@@ -114,11 +114,11 @@ impl Disk {
             None => return Ok(()),
         };
         let (mut packed, mut bytes) = (TryVec::new(), 0);
-        let places = self.places()?;
-        let used = loose.iter().filter(|place| places.contains(*place));
-        for place in used.collect_vec()? {
-            let chunk = self.stored_at(place)?.whole()?;
-            if self.is_other_between(place, place + chunk.len() as u64)? {
+        let positions = self.positions()?;
+        let used = loose.iter().filter(|pos| positions.contains(*pos));
+        for pos in used.collect_vec()? {
+            let chunk = self.stored_at(pos)?.whole()?;
+            if self.is_other_between(pos, pos + chunk.len() as u64)? {
                 continue;
             }
             let Some(shorter) = repack(&chunk)? else {
@@ -128,7 +128,7 @@ impl Disk {
                 continue;
             }
             bytes += shorter.len();
-            packed.push((place, chunk.len() as u64, shorter))?;
+            packed.push((pos, chunk.len() as u64, shorter))?;
             if bytes >= PACKED_AT_ONCE {
                 self.write_packed(file, &packed)?;
                 packed.clear();
@@ -145,21 +145,21 @@ impl Disk {
             return Ok(());
         }
         self.survey()?;
-        let over = packed.iter().map(|(place, _, new)| (*place, 0, &new[..]));
+        let over = packed.iter().map(|(pos, _, new)| (*pos, 0, &new[..]));
         let over: TryVec<ChunkWrite> = over.collect_vec()?;
         let mut binding = self.view.binding;
-        for (place, _, new) in &over {
+        for (pos, _, new) in &over {
             if let Some(known) = binding {
                 let new = EncodedChunk::parse(new).and_then(|new| sum_of(&new));
-                let sums = self.sum_at(*place).ok().zip(new.ok());
-                binding = sums.map(|(old, new)| known.replace((*place, old), (*place, new)));
+                let sums = self.sum_at(*pos).ok().zip(new.ok());
+                binding = sums.map(|(old, new)| known.replace((*pos, old), (*pos, new)));
             }
         }
         let unchanged = self.unchanged()?;
         self.write_edit(file, Delta::Same, (&[], &over), unchanged, binding)?;
         if let Some(space) = &mut self.space {
-            for (place, len, shorter) in packed {
-                space.free.cut(*place, *len, shorter.len() as u64);
+            for (pos, len, shorter) in packed {
+                space.free.cut(*pos, *len, shorter.len() as u64);
             }
         }
         Ok(())
@@ -183,25 +183,25 @@ impl Disk {
         }
         let len = usize::try_from(end - first).map_err(|_| Error::MEMORY_ALLOC)?;
         let mut bytes = TryVec::filled(0, len)?;
-        let there = self.free_list().end().clamp(first, end) - first;
+        let available = self.free_list().end().clamp(first, end) - first;
         let data = self.location.base + u64::from(self.view.extent.header_len);
-        file.read_at(data + first, &mut bytes[..there as usize])?;
-        for (place, new) in parts {
-            if let Some(at) = place.checked_sub(first) {
+        file.read_at(data + first, &mut bytes[..available as usize])?;
+        for (pos, new) in parts {
+            if let Some(at) = pos.checked_sub(first) {
                 bytes[at as usize..at as usize + new.len()].copy_from_slice(new);
             }
         }
-        let mut places = offsets
-            .places()
-            .filter(|place| *place >= first)
+        let mut positions = offsets
+            .positions()
+            .filter(|pos| *pos >= first)
             .collect_vec()?;
-        places.sort_unstable();
-        places.dedup();
-        let mut moved = TryVec::with_capacity(places.len())?;
+        positions.sort_unstable();
+        positions.dedup();
+        let mut moved = TryVec::with_capacity(positions.len())?;
         let mut to = 0;
-        let ends = places.iter().skip(1).map(|next| (next - first) as usize);
-        for (place, end) in places.iter().zip(ends.chain([len])) {
-            let at = (place - first) as usize;
+        let ends = positions.iter().skip(1).map(|next| (next - first) as usize);
+        for (pos, end) in positions.iter().zip(ends.chain([len])) {
+            let at = (pos - first) as usize;
             let Ok(header) = ChunkHeader::parse(&bytes[at..]) else {
                 return Ok(None);
             };
@@ -209,11 +209,11 @@ impl Disk {
                 return Ok(None);
             }
             bytes.copy_within(at..at + header.cbytes, to);
-            moved.push((*place, first + to as u64))?;
+            moved.push((*pos, first + to as u64))?;
             to += header.cbytes;
         }
         bytes.truncate(to);
-        offsets.map_places(|place| follow(&moved, place))?;
+        offsets.map_positions(|pos| follow(&moved, pos))?;
         *free = FreeList::packed(first + to as u64);
         Ok(Some(ClosedHoles {
             first,
@@ -249,14 +249,14 @@ impl Disk {
         let moved = self.shift(file, leading, end)?;
         let returning = leading
             .iter()
-            .map(|(place, len)| (follow(&moved, *place), *len));
+            .map(|(pos, len)| (follow(&moved, *pos), *len));
         let moving = kept.iter().copied().chain(returning).collect_vec()?;
         let mut to = first;
         let mut rest = &moving[..];
-        while let Some((place, _)) = rest.first() {
+        while let Some((pos, _)) = rest.first() {
             // Everything from `to` to the next chunk is free, and that is at least as long as the
             // longest chunk.
-            let capacity = place - to;
+            let capacity = pos - to;
             let mut sum = 0;
             let fits = rest.iter().take_while(|(_, len)| {
                 sum += len;
@@ -280,12 +280,12 @@ impl Disk {
 
     /// The chunks at `first` or behind it, in the order of their places.
     fn chunks_from(&mut self, first: u64) -> Result<TryVec<Moving>> {
-        let places = self.view.offsets.places();
-        let mut places = places.filter(|place| *place >= first).collect_vec()?;
-        places.sort_unstable();
-        places.dedup();
-        let chunk = |place: u64| Ok((place, self.stored_at(place)?.header()?.cbytes as u64));
-        places.into_iter().map(chunk).try_collect_vec()
+        let positions = self.view.offsets.positions();
+        let mut positions = positions.filter(|pos| *pos >= first).collect_vec()?;
+        positions.sort_unstable();
+        positions.dedup();
+        let chunk = |pos: u64| Ok((pos, self.stored_at(pos)?.header()?.cbytes as u64));
+        positions.into_iter().map(chunk).try_collect_vec()
     }
 
     /// Copies chunks to free space, one behind the other from `to` on, and changes their offsets.
@@ -302,23 +302,23 @@ impl Disk {
         let mut moved = TryVec::with_capacity(moving.len())?;
         let mut end = to;
         let mut binding = self.view.binding;
-        for (place, len) in moving {
+        for (pos, len) in moving {
             if let Some(known) = binding {
-                let prefix = self.sum_at(*place).ok();
-                binding = prefix.map(|prefix| known.replace((*place, prefix), (end, prefix)));
+                let prefix = self.sum_at(*pos).ok();
+                binding = prefix.map(|prefix| known.replace((*pos, prefix), (end, prefix)));
             }
             let mut done = 0;
             while done < *len {
                 let part = &mut piece[..(len - done).min(PIECE as u64) as usize];
-                file.read_at(data + place + done, part)?;
+                file.read_at(data + pos + done, part)?;
                 file.write_at(data + end + done, part)?;
                 done += part.len() as u64;
             }
-            moved.push((*place, end))?;
+            moved.push((*pos, end))?;
             end += len;
         }
         let offset = |offset: i64| match u64::try_from(offset) {
-            Ok(place) => follow(&moved, place) as i64,
+            Ok(pos) => follow(&moved, pos) as i64,
             Err(_) => offset,
         };
         let delta = Delta::From(0, self.view.offsets.iter().map(offset).collect_vec()?);
@@ -329,7 +329,7 @@ impl Disk {
             let end = space.free.end().max(end);
             space.free = FreeList::opaque(end);
             space.survey = Survey::None;
-            space.note_moves(|place| follow(&moved, place));
+            space.note_moves(|pos| follow(&moved, pos));
         }
         Ok(moved)
     }

@@ -4,7 +4,7 @@ use super::Disk;
 use super::commit::{EncodedMetadata, Overwrite, Writes, changed_part};
 use super::growing_index::new_offsets;
 use super::limits::{MAX_COMPACT_CHUNKS, MAX_COMPACT_LEN, Share, slack};
-use super::places::{ChunkWrite, place_each};
+use super::positions::{ChunkWrite, allocate_each};
 use crate::binding::Binding;
 use crate::change::{Change, ChangedChunk, Delta};
 use crate::fingerprint;
@@ -76,13 +76,13 @@ impl<'a> ChunkChange<'a> {
     }
 }
 
-/// The new offsets of the chunks in [`Change::items`]. `places` are the places of those that are
+/// The new offsets of the chunks in [`Change::items`]. `positions` are the places of those that are
 /// stored; edited ones keep their offsets.
-fn offsets_of(change: &Change, offsets: &Offsets, places: &[u64]) -> Result<TryVec<i64>> {
-    let mut places = places.iter();
+fn offsets_of(change: &Change, offsets: &Offsets, positions: &[u64]) -> Result<TryVec<i64>> {
+    let mut positions = positions.iter();
     let offset = |(i, item): (usize, ChangedChunk)| match (item, change) {
         (ChangedChunk::Special(kind), _) => Some(special_offset(kind)),
-        (ChangedChunk::Stored(_), _) => places.next().map(|place| *place as i64),
+        (ChangedChunk::Stored(_), _) => positions.next().map(|pos| *pos as i64),
         (ChangedChunk::Edited(_), Change::Update(items)) => offsets.get(items[i].0),
         (ChangedChunk::Edited(_), _) => None,
     };
@@ -276,27 +276,27 @@ impl Disk {
         let limit = self.index_pos() - u64::from(self.view.extent.header_len);
         let placed = match (self.location.kind, &mut self.space) {
             (FrameKind::Sparse, _) => self.write_chunk_files(&chunks, next.cbytes),
-            (_, Some(space)) => place_each(&mut space.free, &chunks, limit, &tails),
+            (_, Some(space)) => allocate_each(&mut space.free, &chunks, limit, &tails),
             (_, None) => Err(Error::FAILURE),
         };
-        let written = placed.and_then(|places| {
+        let written = placed.and_then(|positions| {
             let chunk_change = ChunkChange {
-                binding: self.binding_after(chunk_change, (&chunks, &places)),
+                binding: self.binding_after(chunk_change, (&chunks, &positions)),
                 ..chunk_change
             };
             let loose = self
-                .edit_placed(file, chunk_change, (&chunks, &places), next)
-                .inspect_err(|_| self.discard_files(&places))?;
-            Ok((places, loose))
+                .edit_placed(file, chunk_change, (&chunks, &positions), next)
+                .inspect_err(|_| self.discard_files(&positions))?;
+            Ok((positions, loose))
         });
         if let Some(space) = &mut self.space {
             match &written {
-                Ok((places, loose)) => {
+                Ok((positions, loose)) => {
                     space.free.commit();
-                    for (place, len) in leaves {
-                        space.free.free(*place, *len);
+                    for (pos, len) in leaves {
+                        space.free.free(*pos, *len);
                     }
-                    space.note(leaves, places, loose);
+                    space.note(leaves, positions, loose);
                 }
                 Err(_) => space.free.roll_back(),
             }
@@ -318,23 +318,23 @@ impl Disk {
             binding,
             ..
         }: ChunkChange,
-        (chunks, places): (&[EncodedChunk], &[u64]),
+        (chunks, positions): (&[EncodedChunk], &[u64]),
         next: EncodedMetadata,
     ) -> Result<TryVec<u64>> {
-        let delta = self.delta(change, specials, places)?;
+        let delta = self.delta(change, specials, positions)?;
         let mut added: TryVec<ChunkWrite> = TryVec::new();
         if self.location.kind == FrameKind::Contiguous {
-            let placed = places.iter().zip(chunks);
-            added.extend(placed.map(|(place, chunk)| (*place, 0, chunk.bytes)))?;
+            let placed = positions.iter().zip(chunks);
+            added.extend(placed.map(|(pos, chunk)| (*pos, 0, chunk.bytes)))?;
         }
         let new = added.len();
         let over = self.edited(change, Some(&mut added))?;
-        let edited = over.iter().chain(&added[new..]).map(|(place, ..)| *place);
+        let edited = over.iter().chain(&added[new..]).map(|(pos, ..)| *pos);
         let mut loose = edited.collect_vec()?;
         if matches!(change, Change::Update(_)) {
-            let new = chunks.iter().zip(places).skip(specials.len());
+            let new = chunks.iter().zip(positions).skip(specials.len());
             let new = new.filter(|(chunk, _)| may_have_gaps(&chunk.header));
-            loose.extend(new.map(|(_, place)| *place))?;
+            loose.extend(new.map(|(_, pos)| *pos))?;
         }
         self.write_edit(file, delta, (&added, &over), next, binding)?;
         Ok(loose)
@@ -342,23 +342,23 @@ impl Disk {
 
     /// Removes the chunk files that a failed change has created. If the frame is stale, the change
     /// could not be undone, so the index may refer to them, and they stay.
-    pub(super) fn discard_files(&self, places: &[u64]) {
+    pub(super) fn discard_files(&self, positions: &[u64]) {
         if self.location.kind == FrameKind::Sparse && !self.last_read.stale {
-            self.remove_files(places);
+            self.remove_files(positions);
         }
     }
 
-    /// How the offsets change; `places` are the places of all stored chunks that are added, those
-    /// of `specials` first.
+    /// How the offsets change; `positions` are those of all stored chunks that are added, first of
+    /// `specials`.
     pub(super) fn delta(
         &self,
         change: &Change,
         specials: &Specials,
-        places: &[u64],
+        positions: &[u64],
     ) -> Result<Delta> {
-        let new = offsets_of(change, &self.view.offsets, &places[specials.len()..])?;
-        let added = specials.iter().zip(places);
-        let added = added.map(|((nchunk, _), place)| (*nchunk, *place as i64));
+        let new = offsets_of(change, &self.view.offsets, &positions[specials.len()..])?;
+        let added = specials.iter().zip(positions);
+        let added = added.map(|((nchunk, _), pos)| (*nchunk, *pos as i64));
         change.delta_with(&self.view.offsets, added, &new)
     }
 
@@ -381,10 +381,10 @@ impl Disk {
             ..Writes::default()
         };
         let header_len = u64::from(extent.header_len);
-        let dead = |(place, at, new): &ChunkWrite<'a>| (header_len + place + at, *new);
+        let dead = |(pos, at, new): &ChunkWrite<'a>| (header_len + pos + at, *new);
         writes.dead.extend(added.iter().map(dead))?;
-        for (place, at, new) in over {
-            writes.over(header_len + place + at, new)?;
+        for (pos, at, new) in over {
+            writes.over(header_len + pos + at, new)?;
         }
         let (from, new) = new_offsets(&delta, count)?;
         self.write_offsets(&mut writes, from, &new)?;

@@ -87,7 +87,7 @@ impl Disk {
         };
         let mut trailer = self.view.trailer().to_try_vec()?;
         let trailer_len = trailer.len() as u64;
-        let (pos, trailer_pos) = self.places_of_index(capacity, trailer_len, len);
+        let (pos, trailer_pos) = self.positions_of_index(capacity, trailer_len, len);
         let new = &index[..];
         let cbytes = match self.location.kind {
             FrameKind::Contiguous => {
@@ -124,7 +124,7 @@ impl Disk {
 
     /// Where an index with space for `capacity` offsets is to begin, so that chunks of `len` bytes
     /// fit before it, and where the trailer behind it begins.
-    fn places_of_index(&self, capacity: usize, trailer_len: u64, len: u64) -> (u64, u64) {
+    fn positions_of_index(&self, capacity: usize, trailer_len: u64, len: u64) -> (u64, u64) {
         let Extent {
             header_len,
             frame_len,

@@ -13,7 +13,7 @@ use crate::binding::Binding;
 use crate::fingerprint::ChecksumScope;
 use crate::header::{FrameKind, Header};
 use crate::loaded::Loaded;
-use crate::offsets::{ChunkPlace, Offsets};
+use crate::offsets::{ChunkPosition, Offsets};
 use crate::trailer;
 use oxiblosc_base::memory::{CStrBuf, Shared, Sorted};
 use oxiblosc_base::{Error, Result};
@@ -212,28 +212,28 @@ impl Disk {
     /// Whether chunk `nchunk` can be changed in place: it has bytes in the frame's file, and no
     /// other chunk has the same place.
     pub fn is_alone(&mut self, nchunk: usize) -> bool {
-        let Ok(ChunkPlace::At(place)) = self.view.offsets.place(nchunk) else {
+        let Ok(ChunkPosition::At(position)) = self.view.offsets.position(nchunk) else {
             return false;
         };
-        if self.location.kind != FrameKind::Contiguous || self.has_distinct_places() {
+        if self.location.kind != FrameKind::Contiguous || self.has_distinct_positions() {
             return self.location.kind == FrameKind::Contiguous;
         }
         let mut here = self.view.offsets.iter();
-        here.by_ref().find(|other| *other == place as i64);
-        here.all(|other| other != place as i64)
+        here.by_ref().find(|other| *other == position as i64);
+        here.all(|other| other != position as i64)
     }
 
     /// Whether all chunks are known to have different places.
-    pub(super) fn has_distinct_places(&mut self) -> bool {
-        if self.view.places_distinct.is_none() {
+    pub(super) fn has_distinct_positions(&mut self) -> bool {
+        if self.view.positions_distinct.is_none() {
             let different = match &self.space {
-                Some(_) => self.places().map(Sorted::are_different),
+                Some(_) => self.positions().map(Sorted::are_different),
                 None => self.view.offsets.are_different(),
             };
             // Without memory it is not known.
-            self.view.places_distinct = different.ok();
+            self.view.positions_distinct = different.ok();
         }
-        self.view.places_distinct == Some(true)
+        self.view.positions_distinct == Some(true)
     }
 
     /// Bytes of the header.
@@ -254,7 +254,7 @@ impl Disk {
         if let Some(own) = self.locks.locked_writer() {
             return Ok(own.clone());
         }
-        self.check_known()?;
+        self.check_reachable()?;
         self.reader().map(|source| source.file)
     }
 
@@ -263,7 +263,7 @@ impl Disk {
     ///
     /// # Errors
     /// [`Error::FILE_OPEN`].
-    pub(super) fn check_known(&self) -> Result<()> {
+    pub(super) fn check_reachable(&self) -> Result<()> {
         match self.last_read.missing {
             Some(error) if error == Error::FILE_OPEN && self.reader.is_none() => {
                 Err(Error::FILE_OPEN)

@@ -86,3 +86,26 @@ impl Image {
         self.body_pos + self.body.len() as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::empty_header;
+    use crate::trailer;
+
+    /// A longer frame has the same trailer at its end, and its header says where that is.
+    #[test]
+    fn a_frame_grows_before_its_trailer() {
+        let header = empty_header();
+        let trailer = trailer::encode(&[]).expect("memory");
+        let offsets = Offsets::List(vec![0, 40].into());
+        let mut image = Image::new(header, &trailer, &offsets, 80, 80).expect("memory");
+        let len = image.frame_len();
+        assert_eq!(image.body_pos, image.header.len() as u64 + 80);
+        image.lengthen().expect("memory");
+        let extent = Extent::parse(&image.header).expect("a header");
+        assert_eq!((extent.frame_len, extent.cbytes), (len + 1, 80));
+        assert_eq!(image.frame_len(), len + 1);
+        assert!(image.body.ends_with(&trailer));
+    }
+}

@@ -32,3 +32,15 @@ const SLACK: Share = Share {
 pub(super) fn slack(end: u64) -> u64 {
     SLACK.of(end)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_has_bounds() {
+        assert_eq!(slack(0), 16 << 10);
+        assert_eq!(slack(64 << 20), 1 << 20);
+        assert_eq!(slack(u64::MAX), 16 << 20);
+    }
+}

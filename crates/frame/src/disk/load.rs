@@ -206,7 +206,7 @@ fn read(source: &FrameFile, kind: FrameKind, prefix: &[u8]) -> Result<Loading> {
         checksums,
         offsets_crc: index.offsets_crc,
         binding: index.binding.filter(|_| checksums.is_any()),
-        places_distinct: None,
+        positions_distinct: None,
     };
     Ok((
         view,

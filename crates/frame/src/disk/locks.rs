@@ -163,3 +163,57 @@ impl Drop for WriteHandle {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::bare_file::BareFile;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn opened(process: u32, locked: Option<Exclusion>) -> (WriteHandle, Arc<AtomicUsize>) {
+        let file = BareFile::default();
+        let unlocked = Arc::clone(&file.unlocked);
+        (WriteHandle::new(file.shared(), process, locked), unlocked)
+    }
+
+    #[test]
+    fn a_file_is_unlocked_by_the_process_that_locked_it() {
+        let own = oxiblosc_pool::process();
+        for (process, locked, expected) in [
+            (own, Some(Exclusion::Granted), 1),
+            (own, None, 0),
+            (own + 1, Some(Exclusion::Granted), 0),
+        ] {
+            let (handle, unlocked) = opened(process, locked);
+            drop(handle);
+            assert_eq!(unlocked.load(Ordering::Relaxed), expected);
+        }
+    }
+
+    #[test]
+    fn a_child_has_none_of_the_locks_of_its_parent() {
+        let parent = oxiblosc_pool::process() + 1;
+        let (handle, unlocked) = opened(parent, Some(Exclusion::Granted));
+        let mut locks = ChangeLocks {
+            write_handle: Some(handle),
+            changing: 2,
+            held: 1,
+            process: parent,
+            ..ChangeLocks::none(None)
+        };
+        assert!(locks.is_granted() && locks.locked_writer().is_some());
+        locks.leave_to_parent();
+        assert_eq!((locks.changing, locks.held), (0, 0));
+        assert!(!locks.is_granted() && locks.write_handle.is_none());
+        assert_eq!(unlocked.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_lock_that_the_system_lacks_is_not_granted() {
+        let (handle, _) = opened(oxiblosc_pool::process(), Some(Exclusion::Unavailable));
+        let mut locks = ChangeLocks::none(None);
+        locks.write_handle = Some(handle);
+        assert!(locks.locked_writer().is_some() && !locks.is_granted());
+    }
+}

@@ -171,3 +171,35 @@ pub fn fill(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{Folder, c_path};
+
+    #[test]
+    fn only_what_was_created_is_removed() {
+        let folder = Folder::new("new-frame");
+        let (directory, moved) = (folder.0.join("frame"), folder.0.join("moved"));
+        let path = c_path(&directory);
+        let planned = NewFrame::planned(&path, FrameKind::Sparse, true).expect("memory");
+        std::fs::create_dir(&directory).expect("a directory");
+        let mut created = planned.created();
+        for name in [
+            "chunks.b2frame",
+            ".b2lock",
+            "00000000.chunk",
+            "0000000A.chunk",
+        ] {
+            std::fs::write(directory.join(name), name).expect("writes");
+        }
+        std::fs::rename(&directory, &moved).expect("renames");
+        std::fs::create_dir(&directory).expect("another directory");
+        created.remove();
+        assert!(directory.exists(), "it is another one");
+        std::fs::remove_dir(&directory).expect("removes");
+        std::fs::rename(&moved, &directory).expect("renames");
+        created.remove();
+        assert!(!directory.exists());
+    }
+}

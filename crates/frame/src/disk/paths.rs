@@ -46,3 +46,20 @@ pub fn frame_file(path: &CStr, kind: FrameKind) -> Result<CStrBuf> {
         FrameKind::Sparse => with_suffix(path, b"/chunks.b2frame"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_numbers_in_base_16() {
+        let mut paths = ChunkPaths::in_directory(c"dir").expect("memory");
+        assert_eq!(paths.of(0), Ok(c"dir/00000000.chunk"));
+        assert_eq!(paths.of(0x12_ABCD), Ok(c"dir/0012ABCD.chunk"));
+        assert_eq!(paths.of(u32::MAX.into()), Ok(c"dir/FFFFFFFF.chunk"));
+        assert_eq!(paths.of(1 << 32), Err(Error::FILE_OPEN));
+        let file = |kind| frame_file(c"dir", kind).expect("memory");
+        assert_eq!(&*file(FrameKind::Contiguous), c"dir");
+        assert_eq!(&*file(FrameKind::Sparse), c"dir/chunks.b2frame");
+    }
+}

@@ -52,3 +52,28 @@ impl Named {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::bare_file::BareFile;
+
+    #[test]
+    fn a_file_is_kept_if_its_back_end_allows_it() {
+        for is_kept in [false, true] {
+            let file = BareFile {
+                is_kept,
+                ..BareFile::default()
+            };
+            let kept = KeptReader::keep(&file.shared());
+            assert_eq!(kept.is_some_and(|kept| kept.file.keep()), is_kept);
+        }
+    }
+
+    #[test]
+    fn another_file_is_there_and_none_is_not() {
+        assert_eq!(Named::Same.is_there(), Ok(()));
+        assert_eq!(Named::Another.is_there(), Ok(()));
+        assert_eq!(Named::Nothing.is_there(), Err(Error::FILE_OPEN));
+    }
+}

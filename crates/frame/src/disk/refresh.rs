@@ -1,8 +1,8 @@
 //! Reads a frame again after another handle or process has changed it.
 
 use super::Disk;
+use super::currency::{has_bytes, is_written_since};
 use super::load::{self, NotLoaded};
-use super::look::{has_bytes, is_written_since};
 use super::reader::{KeptReader, Named, OpenedFile};
 use super::view::{is_there, patches};
 use crate::loaded::Loaded;

@@ -6,7 +6,7 @@ use super::commit::{EncodedMetadata, Writes};
 use super::compact::{ClosedHoles, follow};
 use super::edit::ChunkChange;
 use super::image::Image;
-use super::places::place_each;
+use super::positions::allocate_each;
 use crate::binding::Binding;
 use crate::fingerprint;
 use crate::free_list::FreeList;
@@ -32,29 +32,29 @@ impl Disk {
         let ChunkChange { change, leaves, .. } = chunk_change;
         let chunks = chunk_change.new_chunks()?;
         let mut free = FreeList::default();
-        let places = match self.location.kind {
+        let positions = match self.location.kind {
             FrameKind::Contiguous => {
                 let stays = change.count(self.view.offsets.len()) > 0
                     && change.keeps_stored(&self.view.offsets);
                 if stays {
                     free = self.free_list().try_clone()?;
                 }
-                for (place, len) in leaves.iter().filter(|_| stays) {
-                    free.free(*place, *len);
+                for (pos, len) in leaves.iter().filter(|_| stays) {
+                    free.free(*pos, *len);
                 }
-                let places = place_each(&mut free, &chunks, u64::MAX, &[])?;
+                let positions = allocate_each(&mut free, &chunks, u64::MAX, &[])?;
                 free.commit();
-                places
+                positions
             }
             FrameKind::Sparse => self.write_chunk_files(&chunks, next.cbytes)?,
         };
-        let added = (&chunks[..], &places[..]);
+        let added = (&chunks[..], &positions[..]);
         let chunk_change = ChunkChange {
             binding: self.binding_after(chunk_change, added),
             ..chunk_change
         };
         let done = self.rewrite_around(file, chunk_change, next, added, (free, holes));
-        done.inspect_err(|_| self.discard_files(&places))?;
+        done.inspect_err(|_| self.discard_files(&positions))?;
         self.drop_left(leaves);
         Ok(())
     }
@@ -71,26 +71,27 @@ impl Disk {
             mut binding,
         }: ChunkChange,
         next: EncodedMetadata,
-        (chunks, places): (&[EncodedChunk], &[u64]),
+        (chunks, positions): (&[EncodedChunk], &[u64]),
         (mut free, holes): (FreeList, u64),
     ) -> Result<()> {
         let mut offsets = self.view.offsets.try_clone()?;
-        self.delta(change, specials, places)?.apply(&mut offsets)?;
+        self.delta(change, specials, positions)?
+            .apply(&mut offsets)?;
         let header_len = next.header.len() as u64;
         let mut parts: TryVec<(u64, &[u8])> = TryVec::new();
         let edits = self.edited(change, None)?;
-        let loose = edits.iter().map(|(place, ..)| *place).collect_vec()?;
+        let loose = edits.iter().map(|(pos, ..)| *pos).collect_vec()?;
         let mut tight = ClosedHoles::default();
         if self.location.kind == FrameKind::Contiguous {
-            let added = chunks.iter().zip(places);
-            parts.extend(added.map(|(chunk, place)| (*place, chunk.bytes)))?;
-            parts.extend(edits.iter().map(|(place, at, new)| (place + at, *new)))?;
+            let added = chunks.iter().zip(positions);
+            parts.extend(added.map(|(chunk, pos)| (*pos, chunk.bytes)))?;
+            parts.extend(edits.iter().map(|(pos, at, new)| (pos + at, *new)))?;
             if free.free_bytes() > holes
                 && let Some(closed) = self.tighten(file, &mut free, &mut offsets, &parts)?
             {
                 tight = closed;
                 binding = binding.and_then(|binding| tight.bind(binding));
-                parts.retain(|(place, _)| *place < tight.first);
+                parts.retain(|(pos, _)| *pos < tight.first);
                 parts.push((tight.first, &tight.bytes))?;
             }
         }
@@ -100,10 +101,10 @@ impl Disk {
             ..Writes::default()
         };
         parts.push((image.body_pos - header_len, &image.body))?;
-        sort_by_key(&mut parts, |(place, _)| *place);
-        for (place, new) in parts {
-            let was_free = self.free_list().is_hole(place, new.len() as u64);
-            let pos = header_len + place;
+        sort_by_key(&mut parts, |(pos, _)| *pos);
+        for (pos, new) in parts {
+            let was_free = self.free_list().is_hole(pos, new.len() as u64);
+            let pos = header_len + pos;
             match was_free && header_len == self.view.header.len() as u64 {
                 true => writes.dead.push((pos, new))?,
                 false => writes.over(pos, new)?,
@@ -119,9 +120,9 @@ impl Disk {
         self.view.has_gap = false;
         if let Some(space) = &mut self.space {
             space.free = free;
-            space.note(leaves, places, &loose);
+            space.note(leaves, positions, &loose);
             if !tight.moved.is_empty() {
-                space.note_moves(|place| follow(&tight.moved, place));
+                space.note_moves(|pos| follow(&tight.moved, pos));
             }
         }
         Ok(())

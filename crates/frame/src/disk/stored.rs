@@ -6,7 +6,7 @@ use super::view::{Pending, patches};
 use crate::fingerprint::ChecksumScope;
 use crate::header::FrameKind;
 use crate::journal::overlay;
-use crate::offsets::{ChunkPlace, Found, Offsets};
+use crate::offsets::{ChunkPosition, Found, Offsets};
 use oxiblosc_base::memory::{Buffer, Shared};
 use oxiblosc_base::{Context, Doing, Error, Result};
 use oxiblosc_chunk::Chunk;
@@ -153,37 +153,37 @@ impl Disk {
     /// outside of the frame. [`Error::FILE_OPEN`] may mean that it was replaced since the frame was
     /// read, and its file removed.
     pub fn find(&mut self, nchunk: usize) -> Result<Found<Stored>> {
-        let place = match self.view.offsets.place(nchunk)? {
-            ChunkPlace::At(place) => place,
-            ChunkPlace::Special(kind) => return Ok(Found::Special(kind)),
+        let position = match self.view.offsets.position(nchunk)? {
+            ChunkPosition::At(position) => position,
+            ChunkPosition::Special(kind) => return Ok(Found::Special(kind)),
         };
         let extent = self.view.extent;
         match self.location.kind {
             FrameKind::Contiguous => {
-                if place > extent.cbytes {
+                if position > extent.cbytes {
                     return Err(Error::INVALID_HEADER);
                 }
-                let stored = self.stored_at(place)?;
+                let stored = self.stored_at(position)?;
                 let is_list = matches!(self.view.offsets, Offsets::List(_));
                 let space = self.space.as_ref().filter(|_| is_list);
                 Ok(Found::Stored(Stored {
-                    expected: self.distance_to_next(nchunk, place),
-                    tail: Some(space.map_or(0, |space| space.free.tail(place))),
+                    expected: self.distance_to_next(nchunk, position),
+                    tail: Some(space.map_or(0, |space| space.free.tail(position))),
                     ..stored
                 }))
             }
-            FrameKind::Sparse => self.stored_apart(place).map(Found::Stored),
+            FrameKind::Sparse => self.stored_apart(position).map(Found::Stored),
         }
     }
 
-    /// The chunk that begins `place` bytes behind the header of a contiguous frame. Callers have
-    /// checked `place`.
-    pub(super) fn stored_at(&mut self, place: u64) -> Result<Stored> {
+    /// The chunk that begins `position` bytes behind the header of a contiguous frame. Callers have
+    /// checked `position`.
+    pub(super) fn stored_at(&mut self, position: u64) -> Result<Stored> {
         let extent = self.view.extent;
         Ok(Stored {
             file: self.current_reader()?,
-            pos: self.location.base + u64::from(extent.header_len) + place,
-            max_len: extent.cbytes.saturating_sub(place),
+            pos: self.location.base + u64::from(extent.header_len) + position,
+            max_len: extent.cbytes.saturating_sub(position),
             expected: None,
             tail: None,
             slack: self.view.extent.frame_len > MAX_COMPACT_LEN,
@@ -195,7 +195,7 @@ impl Disk {
 
     /// The chunk in the file with this number.
     pub(super) fn stored_apart(&self, number: u64) -> Result<Stored> {
-        self.check_known()?;
+        self.check_reachable()?;
         let mut paths = self.chunk_paths()?;
         let file = self.options.backend.open(paths.of(number)?, Mode::Read)?;
         let max_len = file.size()?;
@@ -214,9 +214,9 @@ impl Disk {
 
     /// The distance in bytes from a chunk to the next one, if that lies behind it: usually the
     /// length of the chunk.
-    fn distance_to_next(&self, nchunk: usize, place: u64) -> Option<u64> {
+    fn distance_to_next(&self, nchunk: usize, position: u64) -> Option<u64> {
         let next = u64::try_from(self.view.offsets.get(nchunk + 1)?).ok()?;
-        next.checked_sub(place)
+        next.checked_sub(position)
             .filter(|distance| (EXTENDED_HEADER_LENGTH as u64..=MAX_EXPECTED).contains(distance))
     }
 
@@ -245,7 +245,7 @@ impl Disk {
 
     /// Where the last chunk ends, in bytes from the end of the header.
     pub(super) fn data_end(&mut self) -> Result<u64> {
-        let Some(last) = self.view.offsets.places().max() else {
+        let Some(last) = self.view.offsets.positions().max() else {
             return Ok(0);
         };
         let chunk = self.stored_at(last)?;

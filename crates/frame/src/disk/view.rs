@@ -34,7 +34,7 @@ pub(super) struct FrameView {
     pub(super) binding: Option<Binding>,
     /// Whether all chunks have different places, if that was checked. It stays valid: no change
     /// gives two chunks the same place.
-    pub(super) places_distinct: Option<bool>,
+    pub(super) positions_distinct: Option<bool>,
 }
 
 impl FrameView {
@@ -44,7 +44,7 @@ impl FrameView {
     }
 
     /// The `len` bytes at `pos` of the frame, if the header or the tail has them in memory.
-    pub(super) fn known(&self, pos: u64, len: usize) -> Option<&[u8]> {
+    pub(super) fn in_memory(&self, pos: u64, len: usize) -> Option<&[u8]> {
         let tail = self.extent.frame_len - self.tail.len() as u64;
         let (bytes, from) = match pos.checked_sub(tail) {
             Some(from) => (&self.tail, from),
@@ -98,4 +98,62 @@ pub(super) fn patches(pending: &Pending) -> &[Patch] {
 /// Whether the record of the pending change, if there was one, is still there.
 pub(super) fn is_there(pending: &Pending, file: &dyn Storage) -> bool {
     pending.as_ref().is_none_or(|pending| pending.is_in(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of 100 bytes: a header of 4 bytes, and at its end an index of 6 and a trailer.
+    fn view(trailer: &[u8]) -> FrameView {
+        let tail = [b"index.", trailer].concat();
+        FrameView {
+            header: b"head".to_vec().into(),
+            extent: Extent {
+                header_len: 4,
+                frame_len: 100,
+                cbytes: 0,
+            },
+            tail: tail.into(),
+            trailer_len: trailer.len(),
+            offsets: Offsets::EMPTY,
+            capacity: None,
+            has_gap: false,
+            pending: None,
+            checksums: ChecksumScope::None,
+            offsets_crc: None,
+            binding: None,
+            positions_distinct: None,
+        }
+    }
+
+    #[test]
+    fn what_is_in_memory_is_the_header_and_the_tail() {
+        let mut view = view(b"trailer, of 20 bytes");
+        assert_eq!(view.in_memory(1, 3), Some(&b"ead"[..]));
+        assert_eq!(view.in_memory(0, 5), None);
+        assert_eq!(view.in_memory(50, 1), None);
+        assert_eq!(view.in_memory(74, 8), Some(&b"index.tr"[..]));
+        assert_eq!(view.in_memory(80, 21), None);
+        view.forget_index();
+        assert_eq!(view.in_memory(74, 8), None);
+        assert_eq!(view.in_memory(80, 7), Some(&b"trailer"[..]));
+        let [header, fingerprint] = view.state_marks();
+        assert_eq!(header, (0, &b"head"[..]));
+        let from = 100 - fingerprint::LEN;
+        assert_eq!(fingerprint, (from as u64, &view.trailer()[from - 80..]));
+    }
+
+    #[test]
+    fn each_change_has_a_stamp_of_its_own() {
+        let mut trailer = trailer::encode(&[]).expect("memory");
+        let new = view(&trailer).next_stamp();
+        assert_eq!(new, Stamp::default().next());
+        let header = &mut [0; 100];
+        fingerprint::write(ChecksumScope::None, None, Some(new), header, &mut trailer);
+        assert_eq!(view(&trailer).next_stamp(), new.next());
+        let other = |view: FrameView| view.next_stamp();
+        let changed = b"a trailer that another library has written";
+        assert_ne!(other(view(changed)), other(view(changed)));
+    }
 }

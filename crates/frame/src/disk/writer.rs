@@ -317,7 +317,7 @@ impl Disk {
                 free: FreeList::opaque(end),
                 survey: Survey::None,
                 loose: Sorted::new(),
-                places: None,
+                positions: None,
             });
         }
         Ok(file)

@@ -8,7 +8,7 @@ pub struct Field {
     /// Its position. The byte before it says what it is.
     pub at: usize,
     /// Its bytes.
-    len: usize,
+    pub len: usize,
     marker: u8,
 }
 

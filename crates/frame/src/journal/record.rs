@@ -188,12 +188,12 @@ impl EncodedRecord<'_> {
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
     pub fn writes_at(&self, pos: u64) -> Result<TryVec<FileWrite<'_>>> {
-        let places = self.parts().scan(pos, |end, part| {
+        let positions = self.parts().scan(pos, |end, part| {
             let at = *end;
             *end += part.len() as u64;
             Some((at, part))
         });
-        places.collect_vec()
+        positions.collect_vec()
     }
 }
 

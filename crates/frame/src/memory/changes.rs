@@ -2,7 +2,7 @@
 
 use super::Memory;
 use crate::change::{Change, ChangedChunk, Delta};
-use crate::offsets::{ChunkPlace, special_offset};
+use crate::offsets::{ChunkPosition, special_offset};
 use crate::replace::{Replaced, Replacement};
 use oxiblosc_base::memory::{Buffer, Collect, TryVec};
 use oxiblosc_base::{Error, Result};
@@ -144,14 +144,14 @@ impl Memory {
     ) -> Result<Option<Replacement<'a>>> {
         let mut over = TryVec::with_capacity(items.len())?;
         for (nchunk, item) in items {
-            let ChunkPlace::At(place) = self.offsets.place(*nchunk)? else {
+            let ChunkPosition::At(pos) = self.offsets.position(*nchunk)? else {
                 continue;
             };
             if !self.is_alone(*nchunk)? {
                 return Ok(None);
             }
             over.push_within_capacity(Replaced {
-                at: place as usize,
+                at: pos as usize,
                 len: self.stored_len(*nchunk)?,
                 new: match item {
                     ChangedChunk::Stored(chunk) => chunk.bytes,
@@ -175,9 +175,9 @@ impl Memory {
             }
         }
         for (nchunk, item) in items {
-            let has_place = matches!(self.offsets.place(*nchunk)?, ChunkPlace::At(_));
+            let has_position = matches!(self.offsets.position(*nchunk)?, ChunkPosition::At(_));
             let offset = match item {
-                ChangedChunk::Stored(_) if in_place && has_place => continue,
+                ChangedChunk::Stored(_) if in_place && has_position => continue,
                 ChangedChunk::Stored(chunk) => self.put(chunk.bytes)?,
                 ChangedChunk::Special(kind) => special_offset(*kind),
                 ChangedChunk::Edited(_) => return Err(Error::INVALID_PARAM),

@@ -320,17 +320,17 @@ fn space_is_reused_around_chunks_that_lie_and_changes_no_other() {
             replace(&mut disk, &mut model, 7 * nchunk, chunk(len, 1));
         }
         let data = disk.header_len();
-        let place = |disk: &Disk, nchunk| match disk.offsets().place(nchunk) {
-            Ok(super::super::offsets::ChunkPlace::At(place)) => (data + place) as usize,
+        let position = |disk: &Disk, nchunk| match disk.offsets().position(nchunk) {
+            Ok(super::super::offsets::ChunkPosition::At(position)) => (data + position) as usize,
             _ => panic!("it has bytes"),
         };
-        let places: Vec<usize> = (0..count).map(|nchunk| place(&disk, nchunk)).collect();
+        let positions: Vec<usize> = (0..count).map(|nchunk| position(&disk, nchunk)).collect();
         std::mem::forget(disk);
         let mut bytes = std::fs::read(&path).unwrap();
         let lying: Vec<usize> = (0..20).map(|i| (i * count / 20) + i % 3 + 1).collect();
         for (i, nchunk) in lying.iter().enumerate() {
             let says = [50, len + 60, 3 * len][i % 3] as i32;
-            let at = places[*nchunk] + 12;
+            let at = positions[*nchunk] + 12;
             bytes[at..at + 4].copy_from_slice(&says.to_le_bytes());
         }
         std::fs::write(&path, &bytes).unwrap();
@@ -345,7 +345,7 @@ fn space_is_reused_around_chunks_that_lie_and_changes_no_other() {
         }
         let now = std::fs::read(&path).unwrap();
         for (nchunk, chunk) in model.chunks.iter().enumerate() {
-            let (at, chunk) = (place(&disk, nchunk), chunk.as_ref().unwrap());
+            let (at, chunk) = (position(&disk, nchunk), chunk.as_ref().unwrap());
             // The length in the header of a lying chunk is wrong.
             let is_same = now[at + 16..at + chunk.len()] == chunk[16..];
             assert!(is_same, "{nchunk} of {count}");
@@ -562,8 +562,8 @@ fn a_frame_with_a_record_is_read_as_others_are() {
         for _ in 0..10 {
             assert!(disk.refresh().unwrap().is_none() && disk.is_current());
             assert_eq!(
-                disk.look().unwrap().take(),
-                super::super::disk::look::Currency::Current
+                disk.currency_check().unwrap().run(),
+                super::super::disk::currency::Currency::Current
             );
         }
         costs.push(counting.take());

@@ -25,9 +25,9 @@ fn the_rest_of_a_damaged_last_chunk_is_not_overwritten() {
         drop(disk);
         let bytes = std::fs::read(&path).unwrap();
         let last = model.chunks.last().unwrap().as_ref().unwrap();
-        let place =
+        let position =
             |bytes: &[u8], chunk: &[u8]| bytes.windows(chunk.len()).position(|b| b == chunk);
-        let at = place(&bytes, last).unwrap();
+        let at = position(&bytes, last).unwrap();
         for says in [32, len / 2, len + 31] {
             let mut damaged = bytes.clone();
             damaged[at + 12..at + 16].copy_from_slice(&(says as i32).to_le_bytes());
@@ -42,7 +42,10 @@ fn the_rest_of_a_damaged_last_chunk_is_not_overwritten() {
             }
             disk.close().unwrap();
             let now = std::fs::read(&path).unwrap();
-            assert!(place(&now, &last[16..]).is_some(), "{len} {says}, closed");
+            assert!(
+                position(&now, &last[16..]).is_some(),
+                "{len} {says}, closed"
+            );
             let (mut disk, loaded) = Disk::open(plain(), &name, 0, kind).unwrap();
             let found = whole(&mut disk, loaded).unwrap();
             assert!(found.chunks[20..] == model.chunks[20..], "{len} {says}");

@@ -31,8 +31,8 @@ fn nested(len: usize, at: usize) -> Vec<u8> {
         bytes.extend(vec![bytes.len() as u8; bytes.len() % 1000]);
     }
     bytes.truncate(len);
-    if let Some(place) = bytes.get_mut(at..at + frame.len()) {
-        place.copy_from_slice(&frame);
+    if let Some(position) = bytes.get_mut(at..at + frame.len()) {
+        position.copy_from_slice(&frame);
     }
     bytes
 }

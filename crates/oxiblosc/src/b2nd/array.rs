@@ -348,11 +348,11 @@ impl<'a> ArrayRef<'a> {
 
     /// Start and end of a chunk in the array, without padding.
     pub(super) fn chunk_box(geometry: &Geometry, nchunk: usize) -> (Dims, Dims) {
-        let place = geometry.place_of(nchunk);
+        let coords = geometry.coords_of(nchunk);
         let (mut start, mut stop) = (Dims::default(), Dims::default());
         for d in 0..geometry.ndim {
             let chunk = i64::from(geometry.chunkshape[d]);
-            start[d] = place[d] * chunk;
+            start[d] = coords[d] * chunk;
             stop[d] = (start[d] + chunk).min(geometry.shape[d]);
         }
         (start, stop)

@@ -15,7 +15,7 @@ pub(super) enum AxisSelection {
 /// A range of items.
 pub(super) struct Range {
     /// Their positions in the buffer, by block.
-    places: grid::Axis,
+    grid_axis: grid::Axis,
     start: i64,
     stop: i64,
     /// The length of the array.
@@ -31,7 +31,7 @@ pub(super) struct Range {
 /// Items in any order, given by their indices.
 pub(super) struct IndexList {
     /// Their positions in the buffer, by block.
-    places: grid::Axis,
+    grid_axis: grid::Axis,
     /// For each touched block, its number in its chunk.
     blocks: TryVec<i64>,
     /// For each touched chunk, its number and the index of its first block in `blocks`. The last
@@ -59,7 +59,7 @@ impl Range {
     ) -> Result<Self> {
         let size = |len: i64| usize::try_from(len).map_err(|_| Error::INVALID_PARAM);
         Ok(Self {
-            places: grid::Axis::even(size(start)?..size(stop)?, size(chunk)?, size(block)?)?,
+            grid_axis: grid::Axis::even(size(start)?..size(stop)?, size(chunk)?, size(block)?)?,
             start,
             stop,
             shape,
@@ -84,14 +84,14 @@ impl Range {
         let before = self.start / self.chunk * self.blocks + self.start % self.chunk / self.block;
         let number = (first / self.chunk * self.blocks + block - before) as usize;
         let lo = block * self.block;
-        let there = (lo + self.block).min(self.chunk).min(self.shape - first) - lo;
-        let part = self.places.part(number);
+        let available = (lo + self.block).min(self.chunk).min(self.shape - first) - lo;
+        let part = self.grid_axis.part(number);
         let items: usize = part.runs().iter().map(|run| run.len).sum();
         BlockExtent {
             block,
             number,
             part,
-            whole: items as i64 == there,
+            whole: items as i64 == available,
         }
     }
 }
@@ -129,7 +129,7 @@ impl IndexList {
         chunks.push((0, blocks.len()))?;
         firsts.push(runs.len())?;
         Ok(Self {
-            places: grid::Axis::listed(runs, firsts)?,
+            grid_axis: grid::Axis::listed(runs, firsts)?,
             blocks,
             chunks,
         })
@@ -140,17 +140,17 @@ impl IndexList {
         BlockExtent {
             block: self.blocks[number],
             number,
-            part: self.places.part(number),
+            part: self.grid_axis.part(number),
             whole: false,
         }
     }
 }
 
 impl AxisSelection {
-    pub(super) fn places(&self) -> &grid::Axis {
+    pub(super) fn grid_axis(&self) -> &grid::Axis {
         match self {
-            Self::Range(range) => &range.places,
-            Self::IndexList(list) => &list.places,
+            Self::Range(range) => &range.grid_axis,
+            Self::IndexList(list) => &list.grid_axis,
         }
     }
 

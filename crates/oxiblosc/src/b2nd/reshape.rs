@@ -93,8 +93,8 @@ fn starts(old: &Geometry, new_shape: &Dims, start: Option<&[i64]>) -> Result<Dim
             let aligned = |len: i64| len.checked_rem(chunk) == Some(0);
             let by = new_len - old_len;
             // `at - by` may be too large for an integer.
-            let there = at >= 0 && (by > 0 || -by <= old_len - at);
-            if !there || !aligned(at) || !aligned(by) {
+            let inside = at >= 0 && (by > 0 || -by <= old_len - at);
+            if !inside || !aligned(at) || !aligned(by) {
                 return Err(Error::INVALID_PARAM);
             }
         }
@@ -138,11 +138,11 @@ impl<'a> Reshape<'a> {
         if self.old.nitems == 0 {
             return None;
         }
-        let mut place = self.new.place_of(nchunk);
+        let mut coords = self.new.coords_of(nchunk);
         for (d, along) in self.along.iter().enumerate() {
-            place[d] = along.origin(place[d])?;
+            coords[d] = along.origin(coords[d])?;
         }
-        Some(self.old.nchunk(&place))
+        Some(self.old.nchunk(&coords))
     }
 
     /// How many chunks at the front keep their index, and have no items that come or go. Where an
@@ -165,12 +165,12 @@ impl<'a> Reshape<'a> {
 
     /// The lengths of a kept chunk without padding, before and after the change, if they differ.
     fn differs(&self, nchunk: usize, old: usize) -> Option<(Dims, Dims)> {
-        let (new_place, old_place) = (self.new.place_of(nchunk), self.old.place_of(old));
+        let (new_coords, old_coords) = (self.new.coords_of(nchunk), self.old.coords_of(old));
         let (mut had, mut has) = ([1; MAX_DIM], [1; MAX_DIM]);
         for d in 0..self.old.ndim {
             let chunk = i64::from(self.old.chunkshape[d]);
-            had[d] = chunk.min(self.old.shape[d] - old_place[d] * chunk);
-            has[d] = chunk.min(self.new.shape[d] - new_place[d] * chunk);
+            had[d] = chunk.min(self.old.shape[d] - old_coords[d] * chunk);
+            has[d] = chunk.min(self.new.shape[d] - new_coords[d] * chunk);
         }
         (had != has).then_some((had, has))
     }
@@ -215,13 +215,13 @@ impl<'a> Reshape<'a> {
     /// The position of a block's first item in its chunk.
     fn origin_of(&self, nblock: usize) -> Dims {
         let mut nblock = nblock as i64;
-        let mut place = [0; MAX_DIM];
+        let mut coords = [0; MAX_DIM];
         for d in (0..self.old.ndim).rev() {
             let blocks = self.old.blocks(d).max(1);
-            place[d] = nblock % blocks * i64::from(self.old.blockshape[d]);
+            coords[d] = nblock % blocks * i64::from(self.old.blockshape[d]);
             nblock /= blocks;
         }
-        place
+        coords
     }
 
     /// The data of a block, with zeros outside of the first `keeps` items of the chunk along each

@@ -13,7 +13,7 @@ use crate::schunk::state::{PlannedChange, special_chunk};
 use crate::schunk::{ChunkUpdate, State, Update};
 use oxiblosc_base::memory::{Buffer, Collect, ToTryVec, TryVec, boxed};
 use oxiblosc_base::{Error, Result};
-use oxiblosc_chunk::encoded::EncodedChunk;
+use oxiblosc_chunk::encoded::{EncodedChunk, OwnedChunk};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_chunk::scratch;
 use oxiblosc_frame::change::{ArrangedChunk, Change};
@@ -232,9 +232,9 @@ impl ArrayRef<'_> {
                     continue;
                 }
                 if aligned {
-                    let mut place = new.place_of(nchunk);
-                    place[axis] -= first;
-                    let chunk = state.chunk(other.nchunk(&place))?;
+                    let mut coords = new.coords_of(nchunk);
+                    coords[axis] -= first;
+                    let chunk = state.chunk(other.nchunk(&coords))?;
                     if ChunkHeader::parse(&chunk)?.nbytes == size {
                         budget.take(&chunk)?;
                         updates.push((nchunk, ChunkUpdate::Whole(chunk.into_packed()?)))?;
@@ -288,15 +288,13 @@ impl ArrayRef<'_> {
         for nchunk in kept..nchunks {
             let given = next.next_if(|(other, _)| *other == nchunk);
             let slot = match (given, reshape.origin(nchunk)) {
-                (Some((_, bytes)), _) => {
-                    let EncodedChunk { header, .. } = EncodedChunk::parse(bytes)?;
-                    let info = ChunkInfo::of(&EncodedChunk { bytes, header });
+                (Some((_, chunk)), _) => {
+                    let info = ChunkInfo::of(&chunk.encoded());
                     coming.push(info)?;
                     if separate {
-                        owned.push(std::mem::take(bytes))?;
+                        owned.push(std::mem::take(&mut chunk.bytes))?;
                     }
-                    let chunk = EncodedChunk { bytes, header };
-                    ArrangedChunk::New(state.changed_chunk(size, &info, chunk))
+                    ArrangedChunk::New(state.changed_chunk(size, &info, chunk.encoded()))
                 }
                 (None, Some(old)) => {
                     let stays = old.checked_sub(kept).and_then(|at| gone.get_mut(at));
@@ -332,12 +330,9 @@ impl ArrayRef<'_> {
 }
 
 /// The chunks of updates, none of which has edits, with checksums if the frame has them.
-fn whole_chunks(state: &State, updates: TryVec<Update>) -> Result<TryVec<(usize, Buffer)>> {
+fn whole_chunks(state: &State, updates: TryVec<Update>) -> Result<TryVec<(usize, OwnedChunk)>> {
     let whole = updates.into_iter().map(|(nchunk, update)| match update {
-        ChunkUpdate::Whole(chunk) => {
-            let chunk = state.with_checksums(&chunk)?.unwrap_or(chunk);
-            Ok((nchunk, chunk))
-        }
+        ChunkUpdate::Whole(chunk) => Ok((nchunk, state.owned_chunk(chunk)?)),
         ChunkUpdate::Edits(_) => Err(Error::FAILURE),
     });
     whole.try_collect_vec()
@@ -372,8 +367,8 @@ fn metalayer_with(
     const FIRST: usize = 5;
     /// The distance between two lengths: a marker and eight bytes.
     const STEP: usize = 9;
-    let at = find_metalayer(&state.metalayers).ok_or(Error::METALAYER_NOT_FOUND)?;
-    let mut content = state.metalayers[at].content.to_try_vec()?;
+    let at = find_metalayer(state.metalayers()).ok_or(Error::METALAYER_NOT_FOUND)?;
+    let mut content = state.metalayers()[at].content.to_try_vec()?;
     for (d, len) in geometry.shape[..geometry.ndim].iter().enumerate() {
         let from = FIRST + STEP * d;
         let number = content.get_mut(from..from + 8).ok_or(Error::FAILURE)?;

@@ -187,7 +187,7 @@ impl<'a> Selection<'a> {
     pub fn buffer_items(&self) -> Result<usize> {
         let mut last = 0usize;
         for (d, axis) in self.axes.iter().enumerate() {
-            let most = axis.places().len() - 1;
+            let most = axis.grid_axis().len() - 1;
             let offset = most.checked_mul(self.at[d]);
             last = offset
                 .and_then(|offset| last.checked_add(offset))
@@ -198,7 +198,7 @@ impl<'a> Selection<'a> {
 
     /// The `i`th touched chunk.
     pub fn chunk(&self, mut i: usize) -> TouchedChunk {
-        let mut place = [0; MAX_DIM];
+        let mut coords = [0; MAX_DIM];
         let mut touched = TouchedChunk {
             nchunk: 0,
             which: [0; MAX_DIM],
@@ -210,11 +210,11 @@ impl<'a> Selection<'a> {
             touched.which[d] = i % count;
             i /= count;
             let (at, nblocks, whole) = axis.chunk(touched.which[d]);
-            place[d] = at;
+            coords[d] = at;
             touched.nblocks *= nblocks;
             touched.whole &= whole;
         }
-        touched.nchunk = self.geometry.nchunk(&place);
+        touched.nchunk = self.geometry.nchunk(&coords);
         touched
     }
 
@@ -269,11 +269,11 @@ impl<'a> Selection<'a> {
     /// # Errors
     /// [`Error::INVALID_PARAM`] if the buffer is too small, [`Error::MEMORY_ALLOC`].
     pub fn grid<'b>(&'b self, buffer: &'b mut [u8], item: usize) -> Result<Grid<'b>> {
-        let places = self.axes.iter().map(AxisSelection::places);
+        let axes = self.axes.iter().map(AxisSelection::grid_axis);
         Grid::new(
             buffer,
             item,
-            places.zip(self.at[..self.axes.len()].iter().copied()),
+            axes.zip(self.at[..self.axes.len()].iter().copied()),
         )
     }
 
@@ -319,7 +319,7 @@ mod tests {
         let mut last = None;
         for i in 0..selection.nchunks() {
             let chunk = selection.chunk(i);
-            let place = g.place_of(chunk.nchunk);
+            let coords = g.coords_of(chunk.nchunk);
             let mut before = None;
             for j in 0..chunk.nblocks {
                 let block = selection.block(&chunk, j);
@@ -329,16 +329,16 @@ mod tests {
                 let mut collect = |run: Run| {
                     count += run.len;
                     for i in 0..run.len {
-                        let indices = indices(g, &place, block.nblock, run.inside + i);
+                        let indices = indices(g, &coords, block.nblock, run.inside + i);
                         items.push((run.at + i, indices));
                     }
                     Ok(())
                 };
                 selection.each(&block, &mut collect).unwrap();
                 let there = (0..g.blocknitems as usize).filter(|item| {
-                    let indices = indices(g, &place, block.nblock, *item);
+                    let indices = indices(g, &coords, block.nblock, *item);
                     (0..g.ndim).all(|d| {
-                        let in_chunk = indices[d] - place[d] * i64::from(g.chunkshape[d]);
+                        let in_chunk = indices[d] - coords[d] * i64::from(g.chunkshape[d]);
                         indices[d] < g.shape[d] && in_chunk < g.chunkshape[d].into()
                     })
                 });
@@ -353,13 +353,14 @@ mod tests {
         items
     }
 
-    fn indices(g: &Geometry, place: &Dims, nblock: usize, item: usize) -> Vec<i64> {
+    fn indices(g: &Geometry, coords: &Dims, nblock: usize, item: usize) -> Vec<i64> {
         let (mut nblock, mut item) = (nblock as i64, item as i64);
         let mut indices = vec![0; g.ndim];
         for d in (0..g.ndim).rev() {
             let block = i64::from(g.blockshape[d]);
-            indices[d] =
-                place[d] * i64::from(g.chunkshape[d]) + nblock % g.blocks(d) * block + item % block;
+            indices[d] = coords[d] * i64::from(g.chunkshape[d])
+                + nblock % g.blocks(d) * block
+                + item % block;
             nblock /= g.blocks(d);
             item /= block;
         }

@@ -19,7 +19,7 @@ struct SparseItem<'a> {
 }
 
 fn locate<'a>(geometry: &Geometry, mut coord: i64, dest: &'a mut [u8]) -> SparseItem<'a> {
-    let (mut place, mut nblock, mut inside) = (super::Dims::default(), 0, 0);
+    let (mut coords, mut nblock, mut inside) = (super::Dims::default(), 0, 0);
     for d in (0..geometry.ndim).rev() {
         let (chunk, block) = (
             i64::from(geometry.chunkshape[d]),
@@ -27,13 +27,13 @@ fn locate<'a>(geometry: &Geometry, mut coord: i64, dest: &'a mut [u8]) -> Sparse
         );
         let index = coord % geometry.shape[d];
         coord /= geometry.shape[d];
-        place[d] = index / chunk;
+        coords[d] = index / chunk;
         let item = index % chunk;
         nblock += item / block * geometry.strides.block_chunk[d];
         inside += item % block * geometry.strides.item_block[d];
     }
     SparseItem {
-        nchunk: geometry.nchunk(&place),
+        nchunk: geometry.nchunk(&coords),
         inside: nblock * i64::from(geometry.blocknitems) + inside,
         dest,
     }
@@ -110,7 +110,7 @@ fn read_chunk(
     let PartSizes {
         item, block: size, ..
     } = sizes;
-    let place = |entry: &SparseItem| {
+    let position = |entry: &SparseItem| {
         let at = entry.inside as usize * item;
         (at / size, at % size)
     };
@@ -118,13 +118,13 @@ fn read_chunk(
     let Scratch {
         bufs, data, codec, ..
     } = &mut *scratch;
-    for run in entries.chunk_by_mut(|a, b| place(a).0 == place(b).0) {
-        let (nblock, from) = place(&run[0]);
-        let to = place(&run[run.len() - 1]).1 + item;
+    for run in entries.chunk_by_mut(|a, b| position(a).0 == position(b).0) {
+        let (nblock, from) = position(&run[0]);
+        let to = position(&run[run.len() - 1]).1 + item;
         let parts = (&mut *bufs, &mut *codec);
         let done = reader.items(nblock, (from, to, item), parts, |items| {
             run.iter_mut()
-                .try_for_each(|entry| items.get(place(entry).1, entry.dest))
+                .try_for_each(|entry| items.get(position(entry).1, entry.dest))
         })?;
         if done {
             continue;
@@ -132,7 +132,7 @@ fn read_chunk(
         let data = data.ensure(size)?;
         reader.block(nblock, tid, data, (&mut *bufs, &mut *codec))?;
         for entry in run {
-            let from = place(entry).1;
+            let from = position(entry).1;
             entry.dest.copy_from_slice(&data[from..from + item]);
         }
     }

@@ -121,9 +121,9 @@ pub fn position(shape: &[i64], i: i64) -> impl Iterator<Item = (usize, i64)> {
             _ => Some(i.wrapping_rem(next)),
         };
         let rest = rest.filter(|_| stride != 0);
-        let place = rest.map_or(0, |rest| rest.wrapping_div(stride));
+        let coord = rest.map_or(0, |rest| rest.wrapping_div(stride));
         stride = next;
-        (d, place)
+        (d, coord)
     })
 }
 
@@ -289,20 +289,20 @@ impl Geometry {
     }
 
     /// The index in the super-chunk of the chunk with this position in the grid of chunks.
-    pub fn nchunk(&self, place: &Dims) -> usize {
-        (0..self.ndim).fold(0, |nchunk, d| nchunk * self.grid(d) + place[d]) as usize
+    pub fn nchunk(&self, coords: &Dims) -> usize {
+        (0..self.ndim).fold(0, |nchunk, d| nchunk * self.grid(d) + coords[d]) as usize
     }
 
     /// The position in the grid of chunks of the chunk with this index.
-    pub fn place_of(&self, nchunk: usize) -> Dims {
+    pub fn coords_of(&self, nchunk: usize) -> Dims {
         let mut rest = nchunk as i64;
-        let mut place = [0; MAX_DIM];
+        let mut coords = [0; MAX_DIM];
         for d in (0..self.ndim).rev() {
             let grid = self.grid(d).max(1);
-            place[d] = rest % grid;
+            coords[d] = rest % grid;
             rest /= grid;
         }
-        place
+        coords
     }
 
     /// The size of a chunk's data in bytes.
@@ -354,12 +354,12 @@ mod tests {
     }
 
     #[test]
-    fn places_and_indices_are_each_others_inverse() {
+    fn coords_and_indices_are_each_others_inverse() {
         let g = Geometry::new(&[10, 7, 9], &[4, 3, 2], &[1, 1, 1]).unwrap();
         for nchunk in 0..g.nchunks().unwrap() {
-            assert_eq!(g.nchunk(&g.place_of(nchunk)), nchunk);
+            assert_eq!(g.nchunk(&g.coords_of(nchunk)), nchunk);
         }
-        assert_eq!(&g.place_of(16)[..3], &[1, 0, 1]);
+        assert_eq!(&g.coords_of(16)[..3], &[1, 0, 1]);
     }
 
     #[test]

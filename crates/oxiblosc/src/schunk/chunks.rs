@@ -5,6 +5,7 @@ use super::rules::ChunkInfo;
 use super::state::{PlannedChange, State};
 use super::store::Location;
 use super::superchunk::SuperChunk;
+use crate::decoding::check_vlchunk;
 use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
@@ -12,7 +13,7 @@ use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::checksum;
 use oxiblosc_chunk::decode::prefetch;
 use oxiblosc_chunk::encode::ChunkInput;
-use oxiblosc_chunk::encoded::EncodedChunk;
+use oxiblosc_chunk::encoded::{EncodedChunk, OwnedChunk};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_BUFFERSIZE, MAX_OVERHEAD};
 use oxiblosc_chunk::repack::repack;
 use oxiblosc_chunk::scratch;
@@ -139,9 +140,9 @@ impl State {
         wanted: ReadExtent,
         body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
     ) -> Result<T> {
-        let (mut header, mut place) = (ChunkHeader::EMPTY, None);
+        let (mut header, mut slot) = (ChunkHeader::EMPTY, None);
         if let Some((bytes, checked)) = self.store.in_memory(nchunk, &mut header) {
-            let chunk = Chunk::parse_checked_into(&mut place, &header, bytes, checked)?;
+            let chunk = Chunk::parse_checked_into(&mut slot, &header, bytes, checked)?;
             return body(chunk, bytes);
         }
         match self.store.find(nchunk)? {
@@ -159,19 +160,16 @@ impl State {
     fn put(
         &mut self,
         schunk: &SuperChunk,
-        place: Position,
+        position: Position,
         chunk: EncodedChunk,
         owned: &mut TryVec<Buffer>,
     ) -> Result<usize> {
         let with_checksums = self.with_checksums(chunk.bytes)?;
-        let chunk = match &with_checksums {
-            Some(with) => EncodedChunk::parse(with)?,
-            None => chunk,
-        };
+        let chunk = (with_checksums.as_ref()).map_or(chunk, OwnedChunk::encoded);
         let info = ChunkInfo::of(&chunk);
         let (counts, storage) = (self.counts, self.storage_kind());
         let nchunks = counts.nchunks;
-        let (after, current) = match place {
+        let (after, current) = match position {
             Position::End => (counts.appended(&info, storage)?, nchunks),
             Position::Before(nchunk) => {
                 if nchunk > nchunks {
@@ -189,7 +187,7 @@ impl State {
         };
         let item = self.changed_chunk(after.chunksize, &info, chunk);
         let update = [(current, item)];
-        let change = match place {
+        let change = match position {
             Position::End => Change::Append(item),
             Position::Before(nchunk) => Change::Insert(nchunk, item),
             Position::Over(_) => Change::Update(&update),
@@ -222,7 +220,7 @@ impl SuperChunk {
     /// [`Error::INVALID_PARAM`] for a position that does not exist; [`Error::CHUNK_APPEND`],
     /// [`Error::CHUNK_INSERT`] or [`Error::CHUNK_UPDATE`] for a chunk that cannot be together with
     /// the others; those of a damaged chunk, and of output.
-    pub fn put_chunk(&self, place: Position, chunk: &[u8]) -> Result<usize> {
+    pub fn put_chunk(&self, position: Position, chunk: &[u8]) -> Result<usize> {
         // A lazy chunk, which has only the front, cannot be put into a super-chunk.
         let EncodedChunk { bytes, header } = EncodedChunk::parse(chunk)?;
         let mut changing = self.reserve()?;
@@ -236,7 +234,7 @@ impl SuperChunk {
             bytes
         };
         let chunk = EncodedChunk { bytes, header };
-        changing.commit(|state| state.put(self, place, chunk, &mut TryVec::new()))
+        changing.commit(|state| state.put(self, position, chunk, &mut TryVec::new()))
     }
 
     /// As [`Self::put_chunk`], but the buffer of the chunk may be moved into the super-chunk.
@@ -245,7 +243,7 @@ impl SuperChunk {
     /// As for [`Self::put_chunk`]; the chunk is given back.
     pub fn put_owned_chunk(
         &self,
-        place: Position,
+        position: Position,
         chunk: Buffer,
     ) -> std::result::Result<usize, (Error, Buffer)> {
         let header = match EncodedChunk::parse(&chunk) {
@@ -258,7 +256,7 @@ impl SuperChunk {
             let bytes = bytes.get(..header.cbytes).unwrap_or_default();
             if state.store.is_frame() {
                 let chunk = EncodedChunk { bytes, header };
-                return state.put(self, place, chunk, &mut TryVec::new());
+                return state.put(self, position, chunk, &mut TryVec::new());
             }
             let mut owned = TryVec::new();
             owned.reserve_exact(1)?;
@@ -266,7 +264,7 @@ impl SuperChunk {
                 owned.push_within_capacity(chunk);
             }
             let chunk_apart = EncodedChunk { bytes: &[], header };
-            let result = state.put(self, place, chunk_apart, &mut owned);
+            let result = state.put(self, position, chunk_apart, &mut owned);
             chunk = owned.pop();
             result
         });
@@ -354,21 +352,21 @@ impl SuperChunk {
         };
         self.set_current(nchunks);
         let nbytes = source.nbytes();
-        let (place, mut owned) = (Position::End, TryVec::new());
+        let (position, mut owned) = (Position::End, TryVec::new());
         if nbytes <= MAX_COPIED || framed {
             let mut scratch = scratch::borrow()?;
             let buffer = scratch.out.ensure(capacity_for(nbytes, checksums)?)?;
             let header = self.encoder()?.compress(source, buffer, checksums)?;
             let header = header.ok_or(Error::READ_BUFFER)?;
             let chunk = EncodedChunk::written(buffer, header);
-            changing.commit(|state| state.put(self, place, chunk, &mut owned))
+            changing.commit(|state| state.put(self, position, chunk, &mut owned))
         } else {
             let (mut chunk, header) = self.compress_into_buffer(source, false)?;
             let header = header.ok_or(Error::READ_BUFFER)?;
             chunk.shrink_if_wasteful();
             owned.push(chunk)?;
             let chunk = EncodedChunk { bytes: &[], header };
-            changing.commit(|state| state.put(self, place, chunk, &mut owned))
+            changing.commit(|state| state.put(self, position, chunk, &mut owned))
         }
     }
 
@@ -434,13 +432,7 @@ impl SuperChunk {
         state.with_chunk(nchunk, ReadExtent::FewBlocks, |chunk, prefix| {
             let header = chunk.header();
             state.check_size(nchunk, header.nbytes)?;
-            if !header.has_vlblocks() {
-                return Err(Error::INVALID_PARAM);
-            }
-            if header.nbytes == 0 {
-                // Without data there are no blocks, however many the header claims.
-                return Err(Error::INVALID_HEADER);
-            }
+            check_vlchunk(header)?;
             if nblock >= header.nblocks {
                 return Err(Error::INVALID_PARAM);
             }
@@ -459,7 +451,7 @@ impl SuperChunk {
     /// [`Error::FRAME_TYPE`] without a frame, and in a transaction; [`Error::DATA`] if there are
     /// not as many as chunks.
     pub fn offsets(&self) -> Result<TryVec<i64>> {
-        let state = self.read_known()?;
+        let state = self.read_cached()?;
         let offsets = state.store.offsets()?;
         if offsets.len() != state.counts.nchunks {
             return Err(Error::DATA);

@@ -11,7 +11,7 @@ use crate::decoding::DecodeContext;
 use crate::encoding::EncodeContext;
 use crate::params::{CParams, DParams};
 use crate::schunk::host::{Changed, WindowCounts};
-use oxiblosc_base::memory::{Buffer, TryVec, boxed};
+use oxiblosc_base::memory::{TryVec, boxed};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH};
 use oxiblosc_chunk::repack::repack;
@@ -189,30 +189,19 @@ impl SuperChunk {
             return Err(Error::DATA);
         }
         if fits {
-            self.become_separate(chunks, |state| {
+            self.change(|state| {
+                let count = WindowCounts {
+                    separate: chunks.len(),
+                    ..state.window_counts()
+                };
+                self.host().prepare(state, count)?;
+                state.store = ChunkStore::Separate(chunks.into());
                 state.counts = counts;
                 state.parameters.blocksize = blocksize.unwrap_or(state.parameters.blocksize);
+                self.host().show(state, Changed::Everything);
+                Ok(())
             })?;
         }
         Ok(fits)
-    }
-
-    /// Replaces the frame by these chunks.
-    fn become_separate(
-        &mut self,
-        chunks: TryVec<Buffer>,
-        change: impl FnOnce(&mut State),
-    ) -> Result<()> {
-        self.change(|state| {
-            let count = WindowCounts {
-                separate: chunks.len(),
-                ..state.window_counts()
-            };
-            self.host().prepare(state, count)?;
-            state.store = ChunkStore::Separate(chunks);
-            change(state);
-            self.host().show(state, Changed::Everything);
-            Ok(())
-        })
     }
 }

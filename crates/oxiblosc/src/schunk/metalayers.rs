@@ -1,19 +1,22 @@
 //! Metalayers: fixed-length ones in the header of a frame, variable-length ones in its trailer.
 
+use super::layers::{LayerEdit, MetalayerKind};
 use super::state::State;
-use super::superchunk::SuperChunk;
+use super::superchunk::{Changing, SuperChunk};
 use crate::context::{Compressor, Decompressor};
 use crate::decoding::DecodeContext;
 use crate::encoding::EncodeContext;
 use crate::params::{CParams, DParams};
-use crate::schunk::host::{Changed, Host, WindowCounts};
+use crate::schunk::host::{Changed, Host};
 use oxiblosc_base::memory::{Buffer, Collect, ToTryVec, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::encode::ChunkInput;
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc_frame::change::Change;
 use oxiblosc_frame::disk::Metadata;
-use oxiblosc_frame::meta::{self, Metalayer, NAME_MAXLEN};
+#[cfg(doc)]
+use oxiblosc_frame::meta::NAME_MAXLEN;
+use oxiblosc_frame::meta::{self, Metalayer};
 
 /// The maximum number of fixed-length metalayers, and of variable-length ones in a frame, as in the
 /// reference.
@@ -21,30 +24,13 @@ pub const MAX_METALAYERS: usize = oxiblosc_frame::header::MAX_METALAYERS;
 /// The maximum number of variable-length metalayers of a super-chunk without a frame.
 pub const MAX_VLMETALAYERS: usize = 8 * 1024;
 
-fn find(layers: &[Metalayer], name: &[u8]) -> Result<usize> {
-    if name.len() > NAME_MAXLEN {
-        return Err(Error::INVALID_PARAM);
-    }
-    layers
-        .iter()
-        .position(|layer| *layer.name == *name)
-        .ok_or(Error::NOT_FOUND)
-}
-
-fn layer(name: &[u8], content: &[u8]) -> Result<Metalayer> {
-    Ok(Metalayer {
-        name: name.to_try_vec()?,
-        content: content.to_try_vec()?,
-    })
-}
-
 impl State {
     /// The index of a fixed-length metalayer.
     ///
     /// # Errors
     /// [`Error::NOT_FOUND`]; [`Error::INVALID_PARAM`] for a name that is too long.
     pub fn find_metalayer(&self, name: &[u8]) -> Result<usize> {
-        find(&self.metalayers, name)
+        self.metalayers.find(MetalayerKind::Fixed, name)
     }
 
     /// The index of a variable-length metalayer.
@@ -52,112 +38,63 @@ impl State {
     /// # Errors
     /// As for [`Self::find_metalayer`].
     pub fn find_vlmetalayer(&self, name: &[u8]) -> Result<usize> {
-        find(&self.vlmetalayers, name)
+        self.metalayers.find(MetalayerKind::Variable, name)
     }
-}
 
-/// A change of metalayers. They have a name or an index, and new content.
-enum MetalayerEdit<'a> {
-    AddFixed(&'a [u8], &'a [u8]),
-    /// The content has the same length as before.
-    SetFixed(usize, &'a [u8]),
-    AddVariable(&'a [u8], &'a [u8]),
-    SetVariable(usize, &'a [u8]),
-    DeleteVariable(usize),
-}
-
-impl State {
-    /// Changes metalayers.
-    fn edit_metalayers(&mut self, schunk: &SuperChunk, edit: &MetalayerEdit) -> Result<()> {
-        let host = schunk.host();
-        let (mut count, new) = (self.window_counts(), edit.layer()?);
-        match edit {
-            MetalayerEdit::AddFixed(..) => count.metalayers += 1,
-            MetalayerEdit::AddVariable(..) => count.vlmetalayers += 1,
-            MetalayerEdit::SetFixed(..)
-            | MetalayerEdit::SetVariable(..)
-            | MetalayerEdit::DeleteVariable(_) => {}
+    /// Changes a metalayer.
+    fn edit_metalayer(
+        &mut self,
+        host: &dyn Host,
+        kind: MetalayerKind,
+        edit: LayerEdit,
+    ) -> Result<()> {
+        let mut count = self.window_counts();
+        if matches!(edit, LayerEdit::Add(..)) {
+            match kind {
+                MetalayerKind::Fixed => count.metalayers += 1,
+                MetalayerKind::Variable => count.vlmetalayers += 1,
+            }
         }
-        self.reserve_metalayers(count)?;
+        let prepared = self.metalayers.prepare(kind, edit)?;
         self.save_metalayers(host, count)?;
         host.prepare(self, count)?;
         if self.store.is_frame() {
-            self.write_metalayers(host, edit)?;
+            self.write_metalayers(host, kind, edit)?;
         }
         // Nothing fails from here on.
-        let mut old = TryVec::new();
-        match (edit, new) {
-            (MetalayerEdit::AddFixed(..), Some(layer)) => {
-                self.metalayers.push_within_capacity(layer)
-            }
-            (MetalayerEdit::SetFixed(at, content), _) => {
-                self.metalayers[*at].content.copy_from_slice(content);
-            }
-            (MetalayerEdit::AddVariable(..), Some(layer)) => {
-                self.vlmetalayers.push_within_capacity(layer)
-            }
-            (MetalayerEdit::SetVariable(at, _), Some(layer)) => {
-                old = std::mem::replace(&mut self.vlmetalayers[*at].content, layer.content);
-            }
-            (MetalayerEdit::DeleteVariable(at), _) => old = self.vlmetalayers.remove(*at).content,
-            (
-                MetalayerEdit::AddFixed(..)
-                | MetalayerEdit::AddVariable(..)
-                | MetalayerEdit::SetVariable(..),
-                None,
-            ) => {}
-        }
-        self.tick += 1;
+        let gone = self.metalayers.apply(kind, prepared);
+        self.ticks.note_change();
         host.show(self, Changed::Metalayers);
         // Until the window was updated, the program could still see this content.
-        drop(old);
+        drop(gone);
         Ok(())
     }
 
     /// Writes header and trailer of a frame with a change.
-    fn write_metalayers(&mut self, host: &dyn Host, edit: &MetalayerEdit) -> Result<()> {
-        let mut fixed = meta::borrow(&self.metalayers)?;
-        let mut variable = meta::borrow(&self.vlmetalayers)?;
-        match edit {
-            MetalayerEdit::AddFixed(name, content) => fixed.push((name, content))?,
-            MetalayerEdit::SetFixed(at, content) => fixed[*at].1 = content,
-            MetalayerEdit::AddVariable(name, content) => variable.push((name, content))?,
-            MetalayerEdit::SetVariable(at, content) => variable[*at].1 = content,
-            MetalayerEdit::DeleteVariable(at) => drop(variable.remove(*at)),
-        }
-        let is_fixed = matches!(
-            edit,
-            MetalayerEdit::AddFixed(..) | MetalayerEdit::SetFixed(..)
-        );
+    fn write_metalayers(
+        &mut self,
+        host: &dyn Host,
+        kind: MetalayerKind,
+        edit: LayerEdit,
+    ) -> Result<()> {
         let mut header = self.header(host, &self.counts, self.store.kind());
-        header.has_vlmetalayers = !variable.is_empty();
+        let edited = self.metalayers.after(kind, edit)?;
+        let (fixed, variable) = match kind {
+            MetalayerKind::Fixed => (edited, None),
+            MetalayerKind::Variable => {
+                header.has_vlmetalayers = !edited.is_empty();
+                let fixed = self.metalayers.list(MetalayerKind::Fixed);
+                (meta::borrow(fixed)?, Some(edited))
+            }
+        };
         let metadata = Metadata {
             header: &header,
             metalayers: &fixed,
-            vlmetalayers: (!is_fixed).then_some(&variable),
+            vlmetalayers: variable.as_deref(),
             cbytes: self.counts.compressed_bytes(),
         };
-        self.store.commit(&Change::Nothing, &[], &metadata)
-    }
-
-    fn reserve_metalayers(&mut self, count: WindowCounts) -> Result<()> {
-        let more = count.metalayers.saturating_sub(self.metalayers.len());
-        self.metalayers.reserve(more)?;
-        let more = count.vlmetalayers.saturating_sub(self.vlmetalayers.len());
-        self.vlmetalayers.reserve(more)
-    }
-}
-
-impl MetalayerEdit<'_> {
-    /// The metalayer whose name or content goes into the list, if there is one.
-    fn layer(&self) -> Result<Option<Metalayer>> {
-        Ok(match self {
-            Self::AddFixed(name, content) | Self::AddVariable(name, content) => {
-                Some(layer(name, content)?)
-            }
-            Self::SetVariable(_, content) => Some(layer(&[], content)?),
-            Self::SetFixed(..) | Self::DeleteVariable(_) => None,
-        })
+        let metadata = || metadata.encode();
+        self.store.commit(&Change::Nothing, &[], None, &metadata)
     }
 }
 
@@ -171,20 +108,19 @@ impl SuperChunk {
     /// those of output.
     pub fn add_metalayer(&self, name: &[u8], content: &[u8]) -> Result<usize> {
         let mut changing = self.reserve()?;
-        let at = {
-            let state = changing.state()?;
-            if state.find_metalayer(name) != Err(Error::NOT_FOUND) {
-                return Err(Error::INVALID_PARAM);
-            }
-            let at = state.metalayers.len();
-            let full = state.store.is_frame() && state.counts.cbytes > 0;
-            if at >= MAX_METALAYERS || full || i32::try_from(content.len()).is_err() {
-                return Err(Error::INVALID_PARAM);
-            }
-            at
-        };
-        let edit = MetalayerEdit::AddFixed(name, content);
-        changing.commit(|state| state.edit_metalayers(self, &edit))?;
+        let state = changing.state()?;
+        let at = state.metalayers().len();
+        let full = state.store.is_frame() && state.counts.cbytes > 0;
+        let is_new = state.find_metalayer(name) == Err(Error::NOT_FOUND);
+        drop(state);
+        if !is_new || at >= MAX_METALAYERS || full || i32::try_from(content.len()).is_err() {
+            return Err(Error::INVALID_PARAM);
+        }
+        self.commit_edit(
+            &mut changing,
+            MetalayerKind::Fixed,
+            LayerEdit::Add(name, content),
+        )?;
         Ok(at)
     }
 
@@ -199,7 +135,7 @@ impl SuperChunk {
         let (at, new) = {
             let state = changing.state()?;
             let at = state.find_metalayer(name)?;
-            let old = &state.metalayers[at].content;
+            let old = &state.metalayers()[at].content;
             if content.len() > old.len() {
                 return Ok(at);
             }
@@ -207,8 +143,11 @@ impl SuperChunk {
             new[..content.len()].copy_from_slice(content);
             (at, new)
         };
-        let edit = MetalayerEdit::SetFixed(at, &new);
-        changing.commit(|state| state.edit_metalayers(self, &edit))?;
+        self.commit_edit(
+            &mut changing,
+            MetalayerKind::Fixed,
+            LayerEdit::Set(at, &new),
+        )?;
         Ok(at)
     }
 
@@ -236,14 +175,17 @@ impl SuperChunk {
             } else {
                 MAX_VLMETALAYERS
             };
-            (state.vlmetalayers.len(), most)
+            (state.vlmetalayers().len(), most)
         };
         let chunk = compressed(content, encoder)?;
         if at >= most {
             return Err(Error::FAILURE);
         }
-        let edit = MetalayerEdit::AddVariable(name, &chunk);
-        changing.commit(|state| state.edit_metalayers(self, &edit))?;
+        self.commit_edit(
+            &mut changing,
+            MetalayerKind::Variable,
+            LayerEdit::Add(name, &chunk),
+        )?;
         Ok(at)
     }
 
@@ -260,8 +202,11 @@ impl SuperChunk {
         let mut changing = self.reserve()?;
         let at = changing.state()?.find_vlmetalayer(name)?;
         let chunk = compressed(content, encoder)?;
-        let edit = MetalayerEdit::SetVariable(at, &chunk);
-        changing.commit(|state| state.edit_metalayers(self, &edit))?;
+        self.commit_edit(
+            &mut changing,
+            MetalayerKind::Variable,
+            LayerEdit::Set(at, &chunk),
+        )?;
         Ok(at)
     }
 
@@ -273,10 +218,13 @@ impl SuperChunk {
         let mut changing = self.reserve()?;
         let (at, count) = {
             let state = changing.state()?;
-            (state.find_vlmetalayer(name)?, state.vlmetalayers.len())
+            (state.find_vlmetalayer(name)?, state.vlmetalayers().len())
         };
-        let edit = MetalayerEdit::DeleteVariable(at);
-        changing.commit(|state| state.edit_metalayers(self, &edit))?;
+        self.commit_edit(
+            &mut changing,
+            MetalayerKind::Variable,
+            LayerEdit::Delete(at),
+        )?;
         Ok(count - 1)
     }
 
@@ -288,7 +236,7 @@ impl SuperChunk {
     pub fn vlmetalayer(&self, name: &[u8], decoder: &dyn DecodeContext) -> Result<(usize, Buffer)> {
         let state = self.read()?;
         let at = state.find_vlmetalayer(name)?;
-        let chunk = &state.vlmetalayers[at].content;
+        let chunk = &state.vlmetalayers()[at].content;
         let header = ChunkHeader::parse(chunk).map_err(|_| Error::DATA)?;
         if header.cbytes != chunk.len() || header.is_lazy() {
             return Err(Error::DATA);
@@ -300,17 +248,25 @@ impl SuperChunk {
             _ => Err(Error::READ_BUFFER),
         }
     }
-}
 
-/// Functions for Rust programs, which need no contexts.
-impl SuperChunk {
+    fn commit_edit(
+        &self,
+        changing: &mut Changing,
+        kind: MetalayerKind,
+        edit: LayerEdit,
+    ) -> Result<()> {
+        changing.commit(|state| state.edit_metalayer(self.host(), kind, edit))
+    }
+
+    // Functions for Rust programs, which need no contexts.
+
     /// The content of a fixed-length metalayer.
     ///
     /// # Errors
     /// [`Error::NOT_FOUND`]; [`Error::INVALID_PARAM`] for a name that is too long.
     pub fn metalayer(&self, name: &[u8]) -> Result<TryVec<u8>> {
         let state = self.read()?;
-        state.metalayers[state.find_metalayer(name)?]
+        state.metalayers()[state.find_metalayer(name)?]
             .content
             .to_try_vec()
     }
@@ -320,7 +276,7 @@ impl SuperChunk {
     /// # Errors
     /// Those of [`Self::read`]; [`Error::MEMORY_ALLOC`].
     pub fn metalayer_names(&self) -> Result<TryVec<TryVec<u8>>> {
-        names(&self.read()?.metalayers)
+        names(self.read()?.metalayers())
     }
 
     /// The names of the variable-length metalayers, in the order in which they were added.
@@ -328,7 +284,7 @@ impl SuperChunk {
     /// # Errors
     /// As for [`Self::metalayer_names`].
     pub fn vlmetalayer_names(&self) -> Result<TryVec<TryVec<u8>>> {
-        names(&self.read()?.vlmetalayers)
+        names(self.read()?.vlmetalayers())
     }
 
     /// The content of a variable-length metalayer.

@@ -3,7 +3,7 @@
 use super::Parameters;
 use super::copy::VlmetalayerCoder;
 use super::state::State;
-use super::store::ChunkStore;
+use super::store::{ChunkStore, SharedDisk};
 use super::superchunk::SuperChunk;
 use crate::context::{Compressor, Decompressor};
 use crate::encoding::special_chunk;
@@ -21,7 +21,6 @@ use oxiblosc_io::paths::path_bytes;
 use oxiblosc_io::{Backend, paths, shared};
 use std::ffi::CStr;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where the chunks of a super-chunk or an array are stored.
@@ -90,11 +89,15 @@ impl Protection {
     }
 
     fn options(self) -> Result<Options> {
-        Ok(Options {
-            backend: shared(Filesystem)?,
+        Ok(self.options_by(shared(Filesystem)?))
+    }
+
+    fn options_by(self, backend: Shared<dyn Backend>) -> Options {
+        Options {
+            backend,
             locking: self.locking,
             durable: self.durable,
-        })
+        }
     }
 }
 
@@ -124,7 +127,7 @@ impl ChunkStore {
         hidden: bool,
     ) -> Result<Self> {
         let (kind, path) = match (path, contiguous) {
-            (None, false) => return Ok(Self::Separate(TryVec::new())),
+            (None, false) => return Ok(Self::EMPTY),
             (None, true) => {
                 let memory = Memory::new(&header(FrameKind::Contiguous))?;
                 return Ok(Self::Memory(memory));
@@ -135,14 +138,14 @@ impl ChunkStore {
         };
         let options = options()?;
         // The memory is allocated first, because nothing may fail once the frame exists on disk.
-        let place = boxed_uninit()?;
+        let memory = boxed_uninit()?;
         let create = if hidden {
             Disk::create_hidden
         } else {
             Disk::create
         };
         let (disk, _) = create(options, &path, &header(kind))?;
-        Ok(Self::Disk(Mutex::new(Box::write(place, disk))))
+        Ok(Self::Disk(SharedDisk::new(Box::write(memory, disk))))
     }
 
     /// Opens the frame at a path: a directory, or a file in which the frame starts at byte
@@ -161,7 +164,7 @@ impl ChunkStore {
             Some(paths::FileType::File) => (CStrBuf::copy_of(path)?, FrameKind::Contiguous),
         };
         let (disk, loaded) = Disk::open(options()?, &path, offset, kind)?;
-        Ok((Self::Disk(Mutex::new(boxed(disk)?)), loaded))
+        Ok((Self::Disk(SharedDisk::new(boxed(disk)?)), loaded))
     }
 }
 
@@ -199,7 +202,7 @@ impl NewSuperChunk<'_> {
     /// Those of [`ChunkStore::create`].
     pub fn make(self) -> Result<SuperChunk> {
         let (host, parameters) = (self.host, self.parameters);
-        let empty = State::new(ChunkStore::Separate(TryVec::new()), parameters);
+        let empty = State::new(ChunkStore::EMPTY, parameters);
         let header = |kind| empty.new_header(&*host, kind);
         let store = ChunkStore::create(
             self.path,
@@ -305,13 +308,7 @@ impl SuperChunk {
         nthreads: i16,
         protection: Protection,
     ) -> Result<Self> {
-        let options = || {
-            Ok(Options {
-                backend,
-                locking: protection.locking,
-                durable: protection.durable,
-            })
-        };
+        let options = || Ok(protection.options_by(backend));
         let (store, loaded) = ChunkStore::open(path, 0, options)?;
         Self::of_loaded(store, loaded, nthreads)
     }

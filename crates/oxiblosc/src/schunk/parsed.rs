@@ -49,9 +49,9 @@ pub fn with_bytes<T>(
     checked: Checked,
     body: impl FnOnce(&Chunk, &[u8]) -> Result<T>,
 ) -> Result<T> {
-    let (mut header, mut place) = (ChunkHeader::EMPTY, None);
+    let (mut header, mut slot) = (ChunkHeader::EMPTY, None);
     header.read(bytes, true)?;
-    let chunk = Chunk::parse_checked_into(&mut place, &header, bytes, checked)?;
+    let chunk = Chunk::parse_checked_into(&mut slot, &header, bytes, checked)?;
     body(chunk, bytes)
 }
 

@@ -21,7 +21,7 @@ const CHUNKS_PER_THREAD: usize = 2;
 
 /// Chunks with more bytes of data than this are compressed one after the other, each by all
 /// threads: they have enough blocks for that, and all chunks use the same scratch memory.
-const LARGE: usize = 2 << 20;
+const MAX_NBYTES_APART: usize = 2 << 20;
 
 /// Compresses all chunks of `from`, whose state is `state`, again with the parameters of `to`, and
 /// calls `each` with them in order. With several threads, each of them works on another chunk
@@ -44,7 +44,7 @@ pub(super) fn recompress(
         let mut jobs = TryVec::new();
         for nchunk in first..first + batch {
             let mut job = RecompressJob::new(state, nchunk)?;
-            let small = job.header.nbytes <= LARGE;
+            let small = job.header.nbytes <= MAX_NBYTES_APART;
             let plain = !decoder.has_postfilter() && job.header.is_plain();
             if nthreads > 1 && batch > 1 && small && plain {
                 let plan = encoder.plan(job.header.nbytes, true)?;

@@ -3,8 +3,6 @@
 use super::parsed::ReadExtent;
 use super::ranges::RangeReader;
 use super::slices::ChunkPart;
-use super::superchunk::SuperChunk;
-use oxiblosc_base::memory::TryVec;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::fast_path;
 use oxiblosc_chunk::getitem::{self, ItemRange};
@@ -13,7 +11,7 @@ use oxiblosc_chunk::hooks::NoHooks;
 use oxiblosc_chunk::scratch;
 
 /// The index of an item, and its destination.
-type SparseItem<'a> = (u64, &'a mut [u8]);
+pub(super) type SparseItem<'a> = (u64, &'a mut [u8]);
 
 /// The items of one chunk, sorted by index.
 struct Group<'g, 'a> {
@@ -126,7 +124,8 @@ impl RangeReader<'_> {
         Ok(())
     }
 
-    fn read_sparse(
+    /// Reads items of `typesize` bytes, in chunks of `chunkitems`, which are sorted by index.
+    pub fn read_sparse(
         &self,
         entries: &mut [SparseItem],
         chunkitems: u64,
@@ -162,42 +161,6 @@ impl RangeReader<'_> {
     }
 }
 
-impl SuperChunk {
-    /// Reads the items with the indices `coords`, which may be in any order, into `dest`, one after
-    /// the other.
-    ///
-    /// # Errors
-    /// [`Error::INVALID_PARAM`] for an index out of range, if chunks differ in size or do not have
-    /// whole items, and if `dest` does not have the size of the items; those of damaged chunks, and
-    /// of input.
-    pub fn read_sparse(&self, coords: &[u64], dest: &mut [u8]) -> Result<()> {
-        let Some(last) = coords.iter().max() else {
-            return Ok(());
-        };
-        let state = self.read()?;
-        let (counts, typesize) = (state.counts, state.parameters.typesize);
-        let whole = typesize > 0 && counts.chunksize > 0 && counts.chunksize % typesize == 0;
-        if !whole || state.has_vlblocks() {
-            return Err(Error::INVALID_PARAM);
-        }
-        let chunkitems = (counts.chunksize / typesize) as u64;
-        let typesize = typesize as usize;
-        if *last >= counts.nbytes.max(0) as u64 / typesize as u64 {
-            return Err(Error::INVALID_PARAM);
-        }
-        if coords.len().checked_mul(typesize) != Some(dest.len()) {
-            return Err(Error::INVALID_PARAM);
-        }
-        let mut entries: TryVec<SparseItem> = TryVec::new();
-        entries.reserve_exact(coords.len())?;
-        entries.extend(coords.iter().copied().zip(dest.chunks_exact_mut(typesize)))?;
-        entries.sort_unstable_by_key(|(coord, _)| *coord);
-        RangeReader::new(self, &state)?.read_sparse(&mut entries, chunkitems, typesize)?;
-        self.set_current((last / chunkitems) as usize);
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crate::decoding::DecodeContext;
@@ -207,7 +170,6 @@ mod tests {
     use crate::schunk::store::ChunkStore;
     use crate::{CParams, Compressor, DParams, Decompressor, Special, StorageParams, SuperChunk};
     use oxiblosc_base::Result;
-    use oxiblosc_base::memory::TryVec;
     use oxiblosc_chunk::header::ChunkHeader;
     use oxiblosc_chunk::hooks::{Executor, Hooks};
     use std::sync::Arc;
@@ -312,7 +274,7 @@ mod tests {
                 }),
                 nthreads: (1, 1),
             };
-            let store = ChunkStore::Separate(TryVec::new());
+            let store = ChunkStore::EMPTY;
             let schunk = SuperChunk::new(store, cparams.recorded(), Box::new(host), next_id());
             for value in 0..6 {
                 schunk.append_data(&[value; NBYTES]).expect("appends");

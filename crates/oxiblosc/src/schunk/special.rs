@@ -5,7 +5,7 @@ use super::state::PlannedChange;
 use super::superchunk::{Changing, SuperChunk};
 use oxiblosc_base::memory::{Buffer, Collect, TryVec};
 use oxiblosc_base::{Error, Result};
-use oxiblosc_chunk::encoded::EncodedChunk;
+use oxiblosc_chunk::encoded::{EncodedChunk, OwnedChunk};
 use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_frame::change::{ArrangedChunk, Change, ChangedChunk};
 use oxiblosc_frame::offsets::MAX_CHUNKS;
@@ -71,13 +71,9 @@ impl SuperChunk {
                     NewChunks::One(bytes) => {
                         let chunk = EncodedChunk::parse(bytes)?;
                         let with_checksums = state.with_checksums(chunk.bytes)?;
-                        let header = match &with_checksums {
-                            Some(with_checksums) => ChunkHeader::parse(with_checksums)?,
-                            None => chunk.header,
-                        };
-                        let bytes = with_checksums.as_deref().unwrap_or(chunk.bytes);
-                        let info = ChunkInfo::of(&EncodedChunk { bytes, header });
-                        ones.push((chunk.bytes, with_checksums, header, info))?;
+                        let added = with_checksums.as_ref();
+                        let info = ChunkInfo::of(&added.map_or(chunk, OwnedChunk::encoded));
+                        ones.push((chunk, with_checksums, info))?;
                         counts.appended(&info, storage)?
                     }
                     NewChunks::Specials {
@@ -94,9 +90,9 @@ impl SuperChunk {
             if has_specials && counts.chunksize <= 0 {
                 return Err(Error::CHUNK_APPEND);
             }
-            let mut ones = ones.iter().map(|(bytes, with_checksums, header, info)| {
-                let (bytes, header) = (with_checksums.as_deref().unwrap_or(bytes), *header);
-                let chunk = EncodedChunk { bytes, header };
+            let mut ones = ones.iter().map(|(chunk, with_checksums, info)| {
+                let added = with_checksums.as_ref();
+                let chunk = added.map_or(*chunk, OwnedChunk::encoded);
                 ArrangedChunk::New(state.changed_chunk(counts.chunksize, info, chunk))
             });
             let slot = |part: &NewChunks| match *part {
@@ -209,7 +205,7 @@ impl SuperChunk {
         (chunk, last): (&[u8], &[u8]),
         nchunks: usize,
     ) -> Result<usize> {
-        let (there, mut counts, storage) = {
+        let (before, mut counts, storage) = {
             let state = changing.state()?;
             (state.nchunks(), state.counts, state.storage_kind())
         };
@@ -223,10 +219,10 @@ impl SuperChunk {
             slots.push_within_capacity(ArrangedChunk::New(ChangedChunk::Stored(chunk)));
             owned.push_within_capacity(Buffer::copy_of(chunk.bytes)?);
         }
-        self.set_current((there + nchunks).saturating_sub(1));
+        self.set_current((before + nchunks).saturating_sub(1));
         let plan = PlannedChange {
             counts,
-            change: Change::appended(there, &slots),
+            change: Change::appended(before, &slots),
             owned: Some(&mut owned),
         };
         changing.commit(|state| state.apply(self.host(), plan))

@@ -3,26 +3,28 @@
 mod changes;
 /// What belongs to the program of a super-chunk.
 pub mod host;
+mod size_cache;
 mod sizes;
+mod ticks;
 
 use super::Parameters;
+use super::layers::{MetalayerKind, Metalayers};
 use super::rules::{ChunkInfo, Counts, StorageKind};
-use super::slices::ChunkSizes;
-use super::staged::Before;
-use super::store::{ChunkStore, Location, lock, unlocked};
+use super::store::ChunkStore;
+use super::store::staged::Before;
 use crate::schunk::host::{Changed, Host, WindowCounts};
 use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::add_checksums;
-use oxiblosc_chunk::encoded::EncodedChunk;
-use oxiblosc_chunk::header::{ChunkHeader, EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special, flags2};
+use oxiblosc_chunk::encoded::{EncodedChunk, OwnedChunk};
+use oxiblosc_chunk::header::{EXTENDED_HEADER_LENGTH, MAX_TYPESIZE, Special, flags2};
 use oxiblosc_chunk::special::SpecialChunk;
 use oxiblosc_frame::change::ChangedChunk;
 use oxiblosc_frame::disk::Loaded;
 use oxiblosc_frame::header::{FrameKind, Header};
 use oxiblosc_frame::meta::Metalayer;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use size_cache::SizeCache;
+use ticks::ChangeTicks;
 
 pub(crate) use changes::PlannedChange;
 pub(crate) use sizes::is_loss;
@@ -34,26 +36,14 @@ pub(crate) use sizes::is_loss;
 /// readers.
 #[repr(C)]
 pub struct State {
-    /// The sizes of the chunks, if they differ and were needed before.
-    sizes: Mutex<Option<ChunkSizes>>,
-    /// Whether it was checked that the sizes of chunks that differ in size agree with `nbytes` in
-    /// the header of the frame.
-    sum_checked: AtomicBool,
+    size_cache: SizeCache,
     /// Whether new chunks of the frame get checksums.
     checksums: bool,
-    /// The tick of the last change after which an array may have another shape: a resize, or a
-    /// transaction that was rolled back.
-    reshaped: i64,
-    /// The tick when the frame was last read again.
-    pub(super) loaded: i64,
-    /// How many transactions have been begun.
-    pub(super) transactions: u64,
-    pub(crate) metalayers: TryVec<Metalayer>,
-    pub(crate) vlmetalayers: TryVec<Metalayer>,
+    pub(super) metalayers: Metalayers,
     pub(crate) store: ChunkStore,
     pub(crate) parameters: Parameters,
     pub(crate) counts: Counts,
-    pub(crate) tick: i64,
+    pub(super) ticks: ChangeTicks,
 }
 
 impl State {
@@ -63,15 +53,10 @@ impl State {
             store,
             parameters,
             counts: Counts::EMPTY,
-            metalayers: TryVec::new(),
-            vlmetalayers: TryVec::new(),
-            tick: 0,
-            sizes: Mutex::new(None),
-            sum_checked: AtomicBool::new(false),
+            metalayers: Metalayers::default(),
+            ticks: ChangeTicks::default(),
+            size_cache: SizeCache::default(),
             checksums: false,
-            reshaped: 0,
-            loaded: 0,
-            transactions: 0,
         }
     }
 
@@ -87,38 +72,40 @@ impl State {
 
     /// The fixed-length metalayers.
     pub fn metalayers(&self) -> &[Metalayer] {
-        &self.metalayers
+        self.metalayers.list(MetalayerKind::Fixed)
     }
 
     /// The variable-length metalayers, whose contents are chunks.
     pub fn vlmetalayers(&self) -> &[Metalayer] {
-        &self.vlmetalayers
+        self.metalayers.list(MetalayerKind::Variable)
     }
 
     /// A number that grows whenever metalayers change, here or through another handle on the frame.
     pub fn tick(&self) -> i64 {
-        self.tick
+        self.ticks.now()
+    }
+
+    /// The tick when the frame was last read again.
+    pub(super) fn last_reload(&self) -> i64 {
+        self.ticks.reloaded()
     }
 
     /// Whether an array may have another shape than at this tick: another handle or thread may have
     /// resized it, or a transaction was rolled back.
     pub fn may_differ_since(&self, tick: i64) -> bool {
-        tick != self.tick && (self.is_frame() || tick < self.reshaped)
+        self.ticks.may_be_reshaped_since(tick, self.is_frame())
     }
 
     /// Restores the state before a transaction. The chunks have been restored already.
-    pub(crate) fn restore(&mut self, before: &mut Before) {
+    pub(super) fn restore(&mut self, before: &mut Before) {
         self.counts = before.counts;
         self.parameters.blocksize = before.blocksize;
         self.checksums = before.checksums;
-        if before.has_metalayers {
-            std::mem::swap(&mut self.metalayers, &mut before.metalayers);
-            std::mem::swap(&mut self.vlmetalayers, &mut before.vlmetalayers);
+        if let Some(metalayers) = &mut before.metalayers {
+            std::mem::swap(&mut self.metalayers, metalayers);
         }
-        self.forget_sizes();
-        *self.sum_checked.get_mut() = false;
-        self.tick += 1;
-        self.reshaped = self.tick;
+        self.size_cache.forget();
+        self.ticks.note_reshape();
     }
 
     /// Whether the chunks are in a frame.
@@ -151,18 +138,14 @@ impl State {
         let nchunks = self.store.nchunks();
         WindowCounts {
             separate: if self.is_frame() { 0 } else { nchunks },
-            metalayers: self.metalayers.len(),
-            vlmetalayers: self.vlmetalayers.len(),
+            metalayers: self.metalayers().len(),
+            vlmetalayers: self.vlmetalayers().len(),
         }
     }
 
     /// The kind of storage, by which the bytes of chunks are counted.
     pub(crate) fn storage_kind(&self) -> StorageKind {
-        match (self.store.is_frame(), self.store.kind()) {
-            (false, _) => StorageKind::Separate,
-            (true, FrameKind::Contiguous) => StorageKind::Contiguous,
-            (true, FrameKind::Sparse) => StorageKind::Sparse,
-        }
+        self.store.storage_kind()
     }
 
     /// How a chunk is stored if the counters have this `chunksize` after the change: as a special
@@ -193,7 +176,7 @@ impl State {
     }
 
     /// The chunk with checksums. None if it has them already, or the frame's chunks get none.
-    pub(crate) fn with_checksums(&self, chunk: &[u8]) -> Result<Option<Buffer>> {
+    pub(crate) fn with_checksums(&self, chunk: &[u8]) -> Result<Option<OwnedChunk>> {
         if !self.checksums || !self.store.is_frame() {
             return Ok(None);
         }
@@ -201,7 +184,15 @@ impl State {
             Err(error) if error == Error::MEMORY_ALLOC => Err(error),
             // A damaged chunk is kept as it is.
             Err(_) => Ok(None),
-            added => added,
+            Ok(added) => added.map(OwnedChunk::parse).transpose(),
+        }
+    }
+
+    /// A new chunk, with checksums if the frame's chunks get them.
+    pub(crate) fn owned_chunk(&self, chunk: Buffer) -> Result<OwnedChunk> {
+        match self.with_checksums(&chunk)? {
+            Some(chunk) => Ok(chunk),
+            None => OwnedChunk::parse(chunk),
         }
     }
 
@@ -220,10 +211,9 @@ impl State {
 
     /// The properties of a chunk that its header tells. For `rereads` see [`ChunkStore::find_in`].
     fn chunk_info_in(&self, nchunk: usize, rereads: bool) -> Result<ChunkInfo> {
-        Ok(match self.store.find_in(nchunk, rereads)? {
-            Location::Memory(bytes, _) => ChunkInfo::new(&ChunkHeader::parse(bytes)?),
-            Location::File(stored) => ChunkInfo::new(&stored.header()?),
-            Location::Special(kind) => {
+        Ok(match self.store.find_in(nchunk, rereads)?.header()? {
+            Ok(header) => ChunkInfo::new(&header),
+            Err(kind) => {
                 let nbytes = self.counts.nbytes_of(nchunk).ok_or(Error::DATA)?;
                 ChunkInfo::of_special(kind, nbytes)
             }
@@ -232,12 +222,8 @@ impl State {
 
     /// The block size in the header of the first chunk, if that has bytes that can be read.
     pub(crate) fn first_blocksize(&self) -> Option<usize> {
-        let header = match self.store.find_in(0, false).ok()? {
-            Location::Memory(bytes, _) => ChunkHeader::parse(bytes).ok()?,
-            Location::File(stored) => stored.header().ok()?,
-            Location::Special(_) => return None,
-        };
-        Some(header.blocksize_field())
+        let header = self.store.find_in(0, false).ok()?.header().ok()?;
+        header.ok().map(|header| header.blocksize_field())
     }
 
     /// A chunk of special values, with `nbytes` bytes of data.
@@ -265,7 +251,7 @@ impl State {
             parameters: self.parameters,
             nthreads_c,
             nthreads_d,
-            has_vlmetalayers: !self.vlmetalayers.is_empty(),
+            has_vlmetalayers: !self.vlmetalayers().is_empty(),
             vlblocks: counts.flags2 & flags2::VL_BLOCKS != 0,
             metalayers: TryVec::new(),
         }
@@ -290,13 +276,12 @@ impl State {
         self.counts.chunksize = header.chunksize;
         self.parameters.blocksize = header.parameters.blocksize;
         self.counts.cbytes = match &mut self.store {
-            ChunkStore::Disk(disk) => unlocked(disk).cbytes() as i64,
+            ChunkStore::Disk(disk) => disk.get_mut().cbytes() as i64,
             ChunkStore::Memory(memory) => memory.cbytes() as i64,
             ChunkStore::Separate(_) | ChunkStore::Staged(_) => self.counts.cbytes,
         };
-        self.forget_sizes();
-        self.metalayers = header.metalayers;
-        self.vlmetalayers = loaded.vlmetalayers;
+        self.size_cache.forget_sizes();
+        self.metalayers = Metalayers::new(header.metalayers, loaded.vlmetalayers);
         // The counters are those of this header, so the frame is not read again if the chunk is not
         // found.
         let first = self.chunk_info_in(0, false);
@@ -349,8 +334,7 @@ impl State {
             }
             return Err(error);
         }
-        self.tick += 1;
-        self.loaded = self.tick;
+        self.ticks.note_reload();
         self.load(host, loaded).map(drop)
     }
 
@@ -370,7 +354,7 @@ impl State {
             if is_empty {
                 self.counts.chunksize = settings.chunksize;
             }
-            self.forget_sizes();
+            self.size_cache.forget_sizes();
             host.show(self, Changed::Updated(0..0));
         }
         Ok(())
@@ -379,11 +363,6 @@ impl State {
     /// Whether the program has changed no setting since the state took them over.
     pub(crate) fn has_settings(&self, host: &dyn Host) -> bool {
         host.has_set(&self.parameters, self.counts.chunksize)
-    }
-
-    /// Whether the frame was opened with locking.
-    pub(crate) fn has_lock(&self) -> bool {
-        self.store.disk().is_some_and(|disk| lock(disk).has_lock())
     }
 }
 

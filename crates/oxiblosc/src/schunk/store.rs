@@ -1,27 +1,34 @@
 //! Where the chunks of a super-chunk are kept.
 
-use super::staged::Staged;
+mod separate;
+mod shared_disk;
+/// The chunks in a transaction.
+pub mod staged;
+
+use super::rules::StorageKind;
 use oxiblosc_base::memory::{Buffer, Collect, Edit, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::decode::prefetch;
 use oxiblosc_chunk::header::{ChunkHeader, Special};
-use oxiblosc_frame::change::{ArrangedChunk, Change, ChangedChunk, check_listable};
-use oxiblosc_frame::disk::{Disk, Metadata, Stored};
+use oxiblosc_frame::change::{Change, check_listable};
+use oxiblosc_frame::disk::{Disk, EncodedMetadata, LockState, Stored};
 use oxiblosc_frame::header::FrameKind;
 use oxiblosc_frame::memory::Memory;
-use oxiblosc_frame::offsets::Found;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use oxiblosc_frame::offsets::{Found, Offsets};
+use staged::Staged;
+
+pub use separate::SeparateChunks;
+pub use shared_disk::SharedDisk;
 
 /// The chunks of a super-chunk, in one of four kinds of storage.
 pub enum ChunkStore {
     /// Each on its own, in memory.
-    Separate(TryVec<Buffer>),
+    Separate(SeparateChunks),
     /// In a buffer that is a frame.
     Memory(Memory),
-    /// In a file or directory that is a frame. Readers share it, and lock the mutex only for short
-    /// times.
-    Disk(Mutex<Box<Disk>>),
+    /// In a file or directory that is a frame.
+    Disk(SharedDisk),
     /// In one of the others, with uncommitted changes of a transaction.
     Staged(Box<Staged>),
 }
@@ -44,6 +51,15 @@ impl<'a> Location<'a> {
             Self::Special(_) | Self::File(_) => Checked::NEVER,
         }
     }
+
+    /// Its header, or the kind of its values if it has no bytes.
+    pub(super) fn header(&self) -> Result<std::result::Result<ChunkHeader, Special>> {
+        Ok(match self {
+            Self::Memory(bytes, _) => Ok(ChunkHeader::parse(bytes)?),
+            Self::File(stored) => Ok(stored.header()?),
+            Self::Special(kind) => Err(*kind),
+        })
+    }
 }
 
 /// How a chunk is changed.
@@ -59,7 +75,7 @@ pub type Update = (usize, ChunkUpdate);
 
 impl ChunkStore {
     /// No chunks.
-    pub const EMPTY: Self = Self::Separate(TryVec::new());
+    pub const EMPTY: Self = Self::Separate(SeparateChunks::EMPTY);
 
     /// The chunks without the changes of a transaction.
     fn base(&self) -> &Self {
@@ -86,18 +102,40 @@ impl ChunkStore {
     }
 
     /// The frame on disk, if there is one.
-    pub(super) fn disk(&self) -> Option<&Mutex<Box<Disk>>> {
+    pub(super) fn disk(&self) -> Option<&SharedDisk> {
         match self.base() {
             Self::Disk(disk) => Some(disk),
             _ => None,
         }
     }
 
+    /// Runs `body` with the frame on disk. Gives `without` if there is none.
+    pub(super) fn with_disk<T>(&self, without: T, body: impl FnOnce(&mut Disk) -> T) -> T {
+        self.disk().map_or(without, |disk| body(&mut disk.lock()))
+    }
+
+    /// Locks a frame on disk against changes by other handles, unless one is being made or, with
+    /// `after_writers`, a writer waits for the lock.
+    pub(super) fn lock_shared(&self, after_writers: bool) -> Result<LockState> {
+        let lock = |disk: &mut Disk| disk.lock_shared(after_writers);
+        self.with_disk(Ok(LockState::NotNeeded), lock)
+    }
+
     /// As [`Self::disk`], without locking the mutex.
-    pub(super) fn disk_mut(&mut self) -> Option<&mut Box<Disk>> {
+    pub(super) fn disk_mut(&mut self) -> Option<&mut Disk> {
         match self.base_mut() {
-            Self::Disk(disk) => Some(unlocked(disk)),
+            Self::Disk(disk) => Some(disk.get_mut()),
             _ => None,
+        }
+    }
+
+    /// Calls `body` with the offsets of the chunks of a frame. None without a frame, and in a
+    /// transaction, whose chunks have no offsets yet.
+    fn with_offsets<T>(&self, body: impl FnOnce(&Offsets) -> T) -> Option<T> {
+        match self {
+            Self::Memory(memory) => Some(body(memory.offsets())),
+            Self::Disk(disk) => Some(body(disk.lock().offsets())),
+            Self::Separate(_) | Self::Staged(_) => None,
         }
     }
 
@@ -125,7 +163,7 @@ impl ChunkStore {
     pub fn note_checksums(&mut self, all: bool) -> Result<()> {
         match self {
             Self::Memory(memory) => memory.note_checksums(all)?,
-            Self::Disk(disk) => unlocked(disk).note_checksums(all),
+            Self::Disk(disk) => disk.get_mut().note_checksums(all),
             Self::Separate(_) | Self::Staged(_) => {}
         }
         Ok(())
@@ -138,7 +176,7 @@ impl ChunkStore {
     pub fn check_places(&self) -> Result<bool> {
         match self {
             Self::Memory(memory) => memory.check_places(),
-            Self::Disk(disk) => lock(disk).check_places(),
+            Self::Disk(disk) => disk.lock().check_places(),
             Self::Separate(_) | Self::Staged(_) => Ok(false),
         }
     }
@@ -151,7 +189,7 @@ impl ChunkStore {
     pub fn set_checksums(&mut self, checksums: bool) -> Result<()> {
         match self {
             Self::Memory(memory) => memory.set_checksums(checksums)?,
-            Self::Disk(disk) => unlocked(disk).set_checksums(checksums),
+            Self::Disk(disk) => disk.get_mut().set_checksums(checksums),
             // The commit of the transaction makes the change.
             Self::Separate(_) | Self::Staged(_) => {}
         }
@@ -162,7 +200,7 @@ impl ChunkStore {
     pub(super) fn header_len(&self) -> u64 {
         match self {
             Self::Memory(memory) => memory.header_len(),
-            Self::Disk(disk) => lock(disk).header_len(),
+            Self::Disk(disk) => disk.lock().header_len(),
             Self::Separate(_) | Self::Staged(_) => 0,
         }
     }
@@ -173,11 +211,7 @@ impl ChunkStore {
     /// # Errors
     /// [`Error::MAX_BUFSIZE_EXCEEDED`] if it has more.
     pub(crate) fn check_listable(&self) -> Result<()> {
-        match self {
-            Self::Memory(memory) => check_listable(memory.offsets()),
-            Self::Disk(disk) => check_listable(lock(disk).offsets()),
-            Self::Separate(_) | Self::Staged(_) => Ok(()),
-        }
+        self.with_offsets(check_listable).unwrap_or(Ok(()))
     }
 
     /// A chunk with a buffer of its own.
@@ -191,8 +225,16 @@ impl ChunkStore {
 
     /// The kind of the frame, or of the frame that the chunks would be converted to.
     pub fn kind(&self) -> FrameKind {
-        self.disk()
-            .map_or(FrameKind::Contiguous, |disk| lock(disk).kind())
+        self.with_disk(FrameKind::Contiguous, |disk| disk.kind())
+    }
+
+    /// The kind of storage, by which the bytes of chunks are counted.
+    pub(crate) fn storage_kind(&self) -> StorageKind {
+        match self.kind() {
+            _ if !self.is_frame() => StorageKind::Separate,
+            FrameKind::Contiguous => StorageKind::Contiguous,
+            FrameKind::Sparse => StorageKind::Sparse,
+        }
     }
 
     /// Whether these edits can be made in place.
@@ -205,7 +247,7 @@ impl ChunkStore {
             Self::Memory(memory) => {
                 edits.iter().all(|edit| edit.len == edit.new.len()) && memory.is_alone(nchunk)?
             }
-            Self::Disk(disk) => unlocked(disk).is_alone(nchunk),
+            Self::Disk(disk) => disk.get_mut().is_alone(nchunk),
             Self::Staged(_) => false,
         })
     }
@@ -214,7 +256,7 @@ impl ChunkStore {
     pub fn edits_in_place(&self) -> bool {
         match self {
             Self::Separate(_) | Self::Memory(_) => true,
-            Self::Disk(disk) => lock(disk).kind() == FrameKind::Contiguous,
+            Self::Disk(disk) => disk.lock().kind() == FrameKind::Contiguous,
             Self::Staged(_) => false,
         }
     }
@@ -225,23 +267,15 @@ impl ChunkStore {
         matches!(self, Self::Disk(_) | Self::Staged(_))
     }
 
-    /// Does all of [`Self::edit`] that can fail.
+    /// Does all of [`Self::edit`] that can fail, for chunks of which [`Self::can_edit`] said that
+    /// they can be edited.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for chunks that do not exist or cannot be edited in place,
-    /// [`Error::MEMORY_ALLOC`].
+    /// [`Error::INVALID_PARAM`] for chunks that do not exist; [`Error::MEMORY_ALLOC`].
     pub fn prepare_edits(&mut self, edits: &[(usize, TryVec<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
-            if !self.can_edit(*nchunk, list)? {
-                return Err(Error::INVALID_PARAM);
-            }
             match self {
-                Self::Separate(chunks) => {
-                    let more: usize = list.iter().map(|edit| edit.new.len()).sum();
-                    let less: usize = list.iter().map(|edit| edit.len).sum();
-                    let chunk = chunks.get_mut(*nchunk).ok_or(Error::INVALID_PARAM)?;
-                    chunk.reserve(more.saturating_sub(less))?;
-                }
+                Self::Separate(chunks) => chunks.prepare_edit(*nchunk, list)?,
                 Self::Memory(memory) => drop(memory.chunk_mut(*nchunk)?),
                 Self::Disk(_) | Self::Staged(_) => {}
             }
@@ -256,17 +290,12 @@ impl ChunkStore {
     pub fn edit(&mut self, edits: &[(usize, TryVec<Edit>)]) -> Result<()> {
         for (nchunk, list) in edits {
             match self {
-                Self::Separate(chunks) => {
-                    let chunk = chunks.get_mut(*nchunk).ok_or(Error::INVALID_PARAM)?;
-                    chunk.edit(list)?;
-                }
+                Self::Separate(chunks) => chunks.edit(*nchunk, list)?,
                 Self::Memory(memory) => {
                     let chunk = memory.chunk_mut(*nchunk)?;
                     for edit in list {
-                        let place = chunk.get_mut(edit.at..edit.at + edit.len);
-                        place
-                            .ok_or(Error::INVALID_PARAM)?
-                            .copy_from_slice(&edit.new);
+                        let old = chunk.get_mut(edit.at..edit.at + edit.len);
+                        old.ok_or(Error::INVALID_PARAM)?.copy_from_slice(&edit.new);
                     }
                 }
                 Self::Disk(_) | Self::Staged(_) => return Err(Error::INVALID_PARAM),
@@ -278,9 +307,9 @@ impl ChunkStore {
     /// How many chunks there are.
     pub fn nchunks(&self) -> usize {
         match self {
-            Self::Separate(chunks) => chunks.len(),
+            Self::Separate(chunks) => chunks.nchunks(),
             Self::Memory(memory) => memory.offsets().len(),
-            Self::Disk(disk) => lock(disk).offsets().len(),
+            Self::Disk(disk) => disk.lock().offsets().len(),
             Self::Staged(staged) => staged.nchunks(),
         }
     }
@@ -292,25 +321,18 @@ impl ChunkStore {
     /// [`Error::FRAME_TYPE`] without a frame, and in a transaction, whose chunks have no offsets
     /// yet.
     pub fn offsets(&self) -> Result<TryVec<i64>> {
-        match self {
-            Self::Separate(_) | Self::Staged(_) => Err(Error::FRAME_TYPE),
-            Self::Memory(memory) => memory.offsets().iter().collect_vec(),
-            Self::Disk(disk) => lock(disk).offsets().iter().collect_vec(),
-        }
+        self.with_offsets(|offsets| offsets.iter().collect_vec())
+            .ok_or(Error::FRAME_TYPE)?
     }
 
     /// How many chunks of a frame are special ones that are only offsets.
     pub(super) fn specials(&self) -> usize {
-        match self {
-            Self::Memory(memory) => memory.offsets().specials(),
-            Self::Disk(disk) => lock(disk).offsets().specials(),
-            Self::Separate(_) | Self::Staged(_) => 0,
-        }
+        self.with_offsets(Offsets::specials).unwrap_or(0)
     }
 
     /// The size of the frame on disk in bytes, if there is one.
     pub fn disk_len(&self) -> Option<u64> {
-        self.disk().map(|disk| lock(disk).frame_len())
+        self.with_disk(None, |disk| Some(disk.frame_len()))
     }
 
     /// Whether these bytes are in the buffer of a frame.
@@ -378,7 +400,7 @@ impl ChunkStore {
                 Found::Stored((bytes, checked)) => Location::Memory(bytes, checked),
             }),
             Self::Disk(disk) => {
-                let disk = &mut *lock(disk);
+                let disk = &mut *disk.lock();
                 let found = match disk.find(nchunk) {
                     Err(error) if error == Error::FILE_OPEN && rereads => {
                         // The chunk's file may have been replaced since the index was read.
@@ -396,131 +418,28 @@ impl ChunkStore {
         }
     }
 
-    /// Applies a change; see [`Disk::commit`].
+    /// Applies a change; see [`Disk::commit`]. If `owned` is given, it has the new chunks, which
+    /// are moved into a store without a frame, unless the change fails. `metadata` gives header
+    /// and trailer of a frame after the change.
     ///
     /// # Errors
-    /// As for [`Disk::commit`] and [`apply_separate`].
+    /// As for [`Disk::commit`], [`SeparateChunks::commit`] and [`Staged::stage`]; those of
+    /// `metadata`.
     pub fn commit(
         &mut self,
         change: &Change,
         specials: &[(usize, TryVec<u8>)],
-        metadata: &Metadata,
+        owned: Option<&mut TryVec<Buffer>>,
+        metadata: &dyn Fn() -> Result<EncodedMetadata>,
     ) -> Result<()> {
         match self {
-            Self::Separate(chunks) => commit_separate(chunks, change),
+            Self::Separate(chunks) => chunks.commit(change, owned),
             Self::Memory(memory) => {
-                let next = metadata.encode()?;
+                let next = metadata()?;
                 memory.commit(change, specials, next.header, next.trailer)
             }
-            Self::Disk(disk) => {
-                let next = metadata.encode()?;
-                unlocked(disk).commit(change, specials, next)
-            }
-            Self::Staged(staged) if staged.base().is_frame() => {
-                // If this header or trailer cannot be written, it fails now and not at the commit.
-                let next = metadata.encode()?;
-                let has_trailer = next.trailer.is_some();
-                staged.stage_frame(change, specials, next.header.len(), has_trailer)
-            }
-            Self::Staged(staged) => staged.stage(change, specials, None),
+            Self::Disk(disk) => disk.get_mut().commit(change, specials, metadata()?),
+            Self::Staged(staged) => staged.stage(change, specials, owned, metadata),
         }
     }
-}
-
-/// Locks the mutex of a frame on disk, which may be held only for a short time.
-#[inline(never)]
-pub(super) fn lock(disk: &Mutex<Box<Disk>>) -> MutexGuard<'_, Box<Disk>> {
-    // A panic leaves no frame half changed, as changes are atomic.
-    disk.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The frame on disk, without locking the mutex.
-pub(super) fn unlocked(disk: &mut Mutex<Box<Disk>>) -> &mut Box<Disk> {
-    disk.get_mut().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn commit_separate(chunks: &mut TryVec<Buffer>, change: &Change) -> Result<()> {
-    let mut new = TryVec::new();
-    for item in change.items() {
-        match item {
-            ChangedChunk::Stored(chunk) => new.push(Buffer::copy_of(chunk.bytes)?)?,
-            ChangedChunk::Special(_) | ChangedChunk::Edited(_) => return Err(Error::FAILURE),
-        }
-    }
-    apply_separate(chunks, change, &mut new)
-}
-
-/// Applies a change to chunks that each have their own buffer. `new` has the new chunks. If this
-/// fails, nothing has changed, and `new` still has them.
-///
-/// # Errors
-/// [`Error::INVALID_PARAM`] for a change that does not fit the chunks, [`Error::FAILURE`] if it has
-/// more chunks than `new`, [`Error::MEMORY_ALLOC`].
-pub fn apply_separate(
-    chunks: &mut TryVec<Buffer>,
-    change: &Change,
-    new: &mut TryVec<Buffer>,
-) -> Result<()> {
-    // Only frames have chunks without bytes.
-    let is_special = |slot: &ArrangedChunk| matches!(slot, ArrangedChunk::Specials(..));
-    let specials = matches!(change, Change::Arrange { slots, .. } if slots.iter().any(is_special));
-    if specials || !change.fits(chunks.len()) {
-        return Err(Error::INVALID_PARAM);
-    }
-    chunks.reserve(new.len())?;
-    match change {
-        Change::Nothing => {}
-        Change::Append(_) => new
-            .drain(..)
-            .for_each(|chunk| chunks.push_within_capacity(chunk)),
-        Change::Insert(nchunk, _) => {
-            for chunk in new.drain(..) {
-                chunks.insert(*nchunk, chunk)?;
-            }
-        }
-        Change::Update(items) => {
-            if items.len() > new.len() {
-                return Err(Error::FAILURE);
-            }
-            for ((nchunk, _), chunk) in items.iter().zip(new.drain(..)) {
-                chunks[*nchunk] = chunk;
-            }
-        }
-        Change::Delete(nchunk) => drop(chunks.remove(*nchunk)),
-        Change::Arrange { kept, slots, .. } => {
-            let mut old = take_behind(chunks, *kept, slots.len())?;
-            let mut new = new.drain(..);
-            let chunk = |slot: &ArrangedChunk| match slot {
-                ArrangedChunk::Old(from) => old[*from - kept].take(),
-                ArrangedChunk::New(_) => new.next(),
-                ArrangedChunk::Specials(..) => None,
-            };
-            let there = slots.iter().filter_map(chunk);
-            there.for_each(|chunk| chunks.push_within_capacity(chunk));
-        }
-        Change::Reorder(order) => {
-            let mut old = take_behind(chunks, 0, order.len())?;
-            // `Change::fits` made sure that there is an index for every chunk, and the caller that
-            // no index is there twice.
-            let there = order.iter().filter_map(|from| old[*from].take());
-            there.for_each(|chunk| chunks.push_within_capacity(chunk));
-        }
-    }
-    Ok(())
-}
-
-/// Takes all chunks behind the first `kept` out of the list, and makes room for `count` behind
-/// those, so that putting them back cannot fail.
-fn take_behind(
-    chunks: &mut TryVec<Buffer>,
-    kept: usize,
-    count: usize,
-) -> Result<TryVec<Option<Buffer>>> {
-    let behind = chunks.len() - kept;
-    let mut old = TryVec::with_capacity(behind)?;
-    chunks.reserve(count.saturating_sub(behind))?;
-    for chunk in chunks.drain(kept..) {
-        old.push_within_capacity(Some(chunk));
-    }
-    Ok(old)
 }

@@ -8,11 +8,13 @@ mod damaged_chunks;
 mod failing_files;
 #[cfg(test)]
 mod opening;
+mod program_locks;
 mod reading;
 #[cfg(test)]
 mod shared_bytes;
 #[cfg(test)]
 mod tests;
+mod transaction_numbers;
 
 pub use changing::Changing;
 pub(crate) use changing::Locked;
@@ -21,18 +23,19 @@ pub use reading::{Peek, Reading};
 use super::Parameters;
 use super::rules::Counts;
 use super::state::{PlannedChange, State, is_loss};
-use super::store::{ChunkStore, lock};
+use super::store::ChunkStore;
 use crate::decoding::DecodeContext;
 use crate::encoding::EncodeContext;
 use crate::schunk::host::{Changed, Host};
 use oxiblosc_base::memory::{Buffer, Exclusive, Reader, Reserved, StateLock};
 use oxiblosc_base::{Error, Result};
-use oxiblosc_frame::disk::{FrameLockGuard, FrameWaiter, Loaded, LockState, NewFrame};
+use oxiblosc_frame::disk::{Disk, FrameLockGuard, FrameWaiter, Loaded, NewFrame};
 use oxiblosc_frame::memory::Memory;
 use oxiblosc_io::operation;
+use program_locks::ProgramLocks;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
+use transaction_numbers::TransactionNumbers;
 
 /// How often a frame that others change is checked when it is opened.
 const MAX_CHECKS: usize = 50;
@@ -53,11 +56,8 @@ pub struct SuperChunk {
     /// Identifies this super-chunk in the list of a thread's operations.
     id: usize,
     _records: operation::Records,
-    /// How many calls of [`Self::lock`] have not been followed by [`Self::unlock`].
-    program_locks: AtomicUsize,
-    /// The number of a transaction that has to be abandoned before the next operation; 0 if there
-    /// is none.
-    given_up: AtomicU64,
+    program_locks: ProgramLocks,
+    pub(super) transactions: TransactionNumbers,
 }
 
 /// Leaves out the state, which may be locked.
@@ -83,8 +83,8 @@ impl SuperChunk {
             host,
             id,
             _records: operation::Records::of(id),
-            program_locks: AtomicUsize::new(0),
-            given_up: AtomicU64::new(0),
+            program_locks: ProgramLocks::default(),
+            transactions: TransactionNumbers::default(),
         }
     }
 
@@ -148,7 +148,7 @@ impl SuperChunk {
     /// if there are none, and for every call after the first.
     pub fn take_new_frame(&self) -> Option<NewFrame> {
         let state = self.peek().ok()?;
-        lock(state.store.disk()?).take_new_files()
+        state.store.with_disk(None, Disk::take_new_files)
     }
 
     /// This super-chunk, which was just created, if `done` is a success. Otherwise its files are
@@ -174,11 +174,7 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::FILE_OPEN`] if something is at the path by now; those of output.
     pub fn publish(&self) -> Result<()> {
-        let state = self.peek()?;
-        match state.store.disk() {
-            Some(disk) => lock(disk).publish(),
-            None => Ok(()),
-        }
+        self.peek()?.store.with_disk(Ok(()), Disk::publish)
     }
 
     /// This super-chunk, which was just created, once it is published, if `done` is a success.
@@ -197,12 +193,10 @@ impl SuperChunk {
     /// [`Error::FAILURE`] if the super-chunk is not such a frame; those of writing its index and
     /// trailer.
     pub fn into_frame(self) -> Result<Buffer> {
-        match self.into_store() {
-            ChunkStore::Memory(memory) => memory.into_frame(),
-            ChunkStore::Separate(_) | ChunkStore::Disk(_) | ChunkStore::Staged(_) => {
-                Err(Error::FAILURE)
-            }
-        }
+        let ChunkStore::Memory(memory) = self.into_store() else {
+            return Err(Error::FAILURE);
+        };
+        memory.into_frame()
     }
 
     /// Writes the index and trailer of a frame on disk to their final places and closes its files.
@@ -211,10 +205,10 @@ impl SuperChunk {
     /// # Errors
     /// [`Error::FAILURE`] if the super-chunk is not a frame on disk; those of output.
     pub fn close_frame(&self) -> Result<u64> {
-        let state = self.peek()?;
-        let mut disk = lock(state.store.disk().ok_or(Error::FAILURE)?);
-        disk.close()?;
-        Ok(disk.frame_len())
+        self.peek()?.store.with_disk(Err(Error::FAILURE), |disk| {
+            disk.close()?;
+            Ok(disk.frame_len())
+        })
     }
 
     /// The contexts, and the program's window.
@@ -298,15 +292,6 @@ impl SuperChunk {
         self.lock.get_mut()
     }
 
-    /// Releases the lock that [`State::lock_frame`] took.
-    fn unlock_frame(&self) {
-        if let Ok(state) = self.guard()
-            && let Some(disk) = state.store.disk()
-        {
-            lock(disk).unlock();
-        }
-    }
-
     /// Locks the frame against other handles and processes until [`Self::unlock`], so that they see
     /// all changes in between at once. Calls may nest. Does nothing if the frame was not opened
     /// with locking.
@@ -335,17 +320,17 @@ impl SuperChunk {
         let _reserved = self.reserve_with(guard, timeout)?;
         self.guard()?.check_lock()?;
         let state = self.exclusively(timeout)?;
-        if !state.has_lock() {
-            return Ok(None);
-        }
-        let waiter = state.lock_frame(guard.take())?;
-        if waiter.is_none() {
-            self.program_locks.fetch_add(1, Ordering::Relaxed);
-            if let Some(disk) = state.store.disk() {
-                lock(disk).hold();
+        state.store.with_disk(Ok(None), |disk| {
+            if !disk.has_lock() {
+                return Ok(None);
             }
-        }
-        Ok(waiter)
+            let waiter = disk.try_lock(guard.take())?;
+            if waiter.is_none() {
+                self.program_locks.add();
+                disk.hold();
+            }
+            Ok(waiter)
+        })
     }
 
     /// Releases the lock that [`Self::lock`] took. Does nothing if it has not been called.
@@ -353,32 +338,15 @@ impl SuperChunk {
     /// # Errors
     /// As for [`Self::peek`].
     pub fn unlock(&self) -> Result<()> {
-        if self.program_locks.load(Ordering::Relaxed) == 0 {
+        if self.program_locks.is_empty() {
             return Ok(());
         }
         // This may fail, and must not have counted the call then.
         let state = self.peek()?;
-        let less = |locks: usize| locks.checked_sub(1);
-        let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
-        let counted = self.program_locks.fetch_update(order, failed, less);
-        if counted.is_ok()
-            && let Some(disk) = state.store.disk()
-        {
-            lock(disk).release();
+        if self.program_locks.take() {
+            state.store.with_disk((), Disk::release);
         }
         Ok(())
-    }
-
-    /// Makes the next operation abandon the transaction with this number, if that has not ended by
-    /// then.
-    pub(super) fn give_up(&self, number: u64) {
-        // Transactions with lower numbers have ended.
-        self.given_up.fetch_max(number, Ordering::Relaxed);
-    }
-
-    /// Whether the transaction in this state has to be abandoned.
-    pub(super) fn has_given_up(&self, state: &State) -> bool {
-        state.transaction() == Some(self.given_up.load(Ordering::Relaxed))
     }
 
     /// Reads the frame again if another handle changed it. Gives whether it was changed.
@@ -386,8 +354,8 @@ impl SuperChunk {
     /// # Errors
     /// Those of reading it.
     pub fn refresh(&self) -> Result<bool> {
-        let before = self.peek()?.loaded;
-        Ok(self.read()?.loaded != before)
+        let before = self.peek()?.last_reload();
+        Ok(self.read()?.last_reload() != before)
     }
 
     /// Runs `body` on the bytes of a contiguous frame in memory. None if the super-chunk is no such
@@ -402,21 +370,19 @@ impl SuperChunk {
         }
         {
             let state = self.read()?;
-            match &state.store {
-                ChunkStore::Memory(memory) => {
-                    if let Some(bytes) = memory.as_whole() {
-                        return body(bytes).map(Some);
-                    }
-                }
-                ChunkStore::Separate(_) | ChunkStore::Disk(_) | ChunkStore::Staged(_) => {
-                    return Ok(None);
-                }
+            let ChunkStore::Memory(memory) = &state.store else {
+                return Ok(None);
+            };
+            if let Some(bytes) = memory.as_whole() {
+                return body(bytes).map(Some);
             }
         }
         // This writes the index and trailer behind the chunks, which may move the buffer.
-        self.change(|state| match &mut state.store {
-            ChunkStore::Memory(memory) => body(memory.whole()?).map(Some),
-            ChunkStore::Separate(_) | ChunkStore::Disk(_) | ChunkStore::Staged(_) => Ok(None),
+        self.change(|state| {
+            let ChunkStore::Memory(memory) = &mut state.store else {
+                return Ok(None);
+            };
+            body(memory.whole()?).map(Some)
         })
     }
 
@@ -427,10 +393,10 @@ impl SuperChunk {
     /// As for [`Self::reserve`].
     pub fn with_memory<T>(&self, body: impl FnOnce(&mut Memory) -> T) -> Result<Option<T>> {
         self.change(|state| {
-            Ok(match state.store.base_mut() {
-                ChunkStore::Memory(memory) => Some(body(memory)),
-                ChunkStore::Separate(_) | ChunkStore::Disk(_) | ChunkStore::Staged(_) => None,
-            })
+            let ChunkStore::Memory(memory) = state.store.base_mut() else {
+                return Ok(None);
+            };
+            Ok(Some(body(memory)))
         })
     }
 
@@ -457,52 +423,21 @@ impl State {
     /// # Errors
     /// [`Error::LOCK`] if an operation of this thread has locked the frame through another handle.
     fn check_lock(&self) -> Result<()> {
-        match self.store.disk() {
-            Some(disk) if lock(disk).is_locked_around() => Err(Error::LOCK),
-            _ => Ok(()),
-        }
-    }
-
-    /// Locks the frame for a change. If others have locked it, gives a waiter for its lock.
-    fn lock_frame(&self, guard: Option<FrameLockGuard>) -> Result<Option<FrameWaiter>> {
-        match self.store.disk() {
-            Some(disk) => lock(disk).try_lock(guard),
-            None => Ok(None),
-        }
-    }
-
-    /// Locks the frame against changes by other handles, unless one is being made or, with
-    /// `after_writers`, a writer waits for the lock.
-    fn lock_shared(&self, after_writers: bool) -> Result<LockState> {
-        match self.store.disk() {
-            Some(disk) => lock(disk).lock_shared(after_writers),
-            None => Ok(LockState::NotNeeded),
+        match self.store.with_disk(false, |disk| disk.is_locked_around()) {
+            true => Err(Error::LOCK),
+            false => Ok(()),
         }
     }
 
     /// Records that the operation on the super-chunk `id` has the lock of the frame.
-    fn note_lock(&self, id: usize) {
-        if let Some(disk) = self.store.disk() {
-            operation::set_lock_file(id, lock(disk).locked_file());
-        }
+    fn record_lock(&self, id: usize) {
+        let record = |disk: &mut Disk| operation::set_lock_file(id, disk.locked_file());
+        self.store.with_disk((), record);
     }
 
     /// Whether this state is up to date with the frame, and with the parameters that the program
     /// has set.
     fn is_current(&self, host: &dyn Host) -> bool {
-        let disk = self.store.disk();
-        self.has_settings(host) && disk.is_none_or(|disk| lock(disk).is_current())
-    }
-
-    /// Brings this state up to date. If that fails, a frame that was `locked` is unlocked again.
-    fn refresh_shared(&mut self, host: &dyn Host, locked: bool) -> Result<()> {
-        let refreshed = self.refresh(host);
-        if refreshed.is_err()
-            && locked
-            && let Some(disk) = self.store.disk_mut()
-        {
-            disk.unlock_shared();
-        }
-        refreshed.map(drop)
+        self.has_settings(host) && self.store.with_disk(true, Disk::is_current)
     }
 }

@@ -4,15 +4,16 @@
 //! stays as it is. The commit applies them as one change, which is atomic like every other change:
 //! after a crash the frame has all of it or nothing.
 
-use super::staged::{Before, Staged};
 use super::state::State;
 use super::store::ChunkStore;
+use super::store::staged::{Before, Staged};
 use super::superchunk::{Locked, SuperChunk};
 use crate::schunk::host::{Changed, Host, WindowCounts};
-use oxiblosc_base::memory::{Collect, ToTryVec, TryVec, boxed};
+use crate::schunk::layers::MetalayerKind;
+use oxiblosc_base::memory::boxed;
 use oxiblosc_base::{Error, Result};
 use oxiblosc_frame::disk::Metadata;
-use oxiblosc_frame::meta::{self, Metalayer};
+use oxiblosc_frame::meta;
 
 impl State {
     /// Whether a transaction has been begun.
@@ -29,8 +30,8 @@ impl State {
         }
     }
 
-    /// Begins a transaction. Gives its number.
-    fn begin(&mut self) -> Result<u64> {
+    /// Begins a transaction with this number.
+    fn begin(&mut self, number: u64) -> Result<u64> {
         if self.in_transaction() {
             return Err(Error::INVALID_PARAM);
         }
@@ -41,13 +42,9 @@ impl State {
             counts: self.counts,
             blocksize: self.parameters.blocksize,
             checksums: self.has_checksums(),
-            has_metalayers: false,
-            metalayers: TryVec::new(),
-            vlmetalayers: TryVec::new(),
+            metalayers: None,
         };
-        let number = self.transactions + 1;
         let staged = boxed(Staged::new(self.store.nchunks(), number, before)?)?;
-        self.transactions = number;
         let base = std::mem::replace(&mut self.store, ChunkStore::Staged(staged));
         if let ChunkStore::Staged(staged) = &mut self.store {
             *staged.base_mut() = base;
@@ -66,14 +63,12 @@ impl State {
         let ChunkStore::Staged(staged) = &mut self.store else {
             return Ok(());
         };
-        let before = &mut staged.before;
-        if !before.has_metalayers {
-            before.metalayers = copied(&self.metalayers)?;
-            before.vlmetalayers = copied(&self.vlmetalayers)?;
-            before.has_metalayers = true;
-        }
-        count.metalayers += before.metalayers.len();
-        count.vlmetalayers += before.vlmetalayers.len();
+        let saved = match &mut staged.before.metalayers {
+            Some(saved) => saved,
+            none => none.insert(self.metalayers.copied()?),
+        };
+        count.metalayers += saved.list(MetalayerKind::Fixed).len();
+        count.vlmetalayers += saved.list(MetalayerKind::Variable).len();
         host.prepare(self, count)
     }
 
@@ -98,10 +93,9 @@ impl State {
         let ChunkStore::Staged(staged) = &mut self.store else {
             return Err(Error::INVALID_PARAM);
         };
-        let (fixed, variable) = (
-            meta::borrow(&self.metalayers)?,
-            meta::borrow(&self.vlmetalayers)?,
-        );
+        let layers = |kind| meta::borrow(self.metalayers.list(kind));
+        let fixed = layers(MetalayerKind::Fixed)?;
+        let variable = layers(MetalayerKind::Variable)?;
         let metadata = Metadata {
             header: &header,
             metalayers: &fixed,
@@ -149,7 +143,9 @@ impl SuperChunk {
 
     /// As [`Self::begin`]. Gives the number of the transaction.
     fn begin_numbered(&self) -> Result<u64> {
-        self.transact(Locked::Shared, |state, _| state.begin())
+        self.transact(Locked::Shared, |state, _| {
+            state.begin(self.transactions.next())
+        })
     }
 
     /// Begins, commits or rolls back a transaction, with the frame locked as `locked` says.
@@ -191,7 +187,8 @@ impl SuperChunk {
     /// [`Error::LOCK`] in a function of a back end that an operation on this super-chunk called.
     pub fn in_transaction(&self) -> Result<bool> {
         let state = self.peek()?;
-        Ok(state.in_transaction() && !self.has_given_up(&state))
+        let open = state.transaction();
+        Ok(open.is_some() && open != self.transactions.given_up())
     }
 
     /// Begins a transaction, which is abandoned when the result is dropped without
@@ -242,17 +239,6 @@ pub struct Transaction<'a> {
     number: u64,
 }
 
-/// Copies of metalayers.
-fn copied(layers: &[Metalayer]) -> Result<TryVec<Metalayer>> {
-    let copy = |layer: &Metalayer| {
-        Ok(Metalayer {
-            name: layer.name.to_try_vec()?,
-            content: layer.content.to_try_vec()?,
-        })
-    };
-    layers.iter().map(copy).try_collect_vec()
-}
-
 impl Transaction<'_> {
     /// Applies the changes, all at once.
     ///
@@ -292,7 +278,7 @@ impl Transaction<'_> {
     fn give_up(&self) -> Result<()> {
         let abandoned = self.end(Locked::No, State::abandon);
         if abandoned.is_err() {
-            self.schunk.give_up(self.number);
+            self.schunk.transactions.give_up(self.number);
         }
         abandoned
     }
@@ -349,7 +335,7 @@ mod tests {
             schunk.transaction()?.commit()?;
             schunk.nchunks()
         },
-        |schunk| Ok(schunk.read_known()?.nchunks()),
+        |schunk| Ok(schunk.read_cached()?.nchunks()),
         |schunk| {
             assert_eq!(schunk.abandon(), Err(Error::INVALID_PARAM));
             schunk.nchunks()

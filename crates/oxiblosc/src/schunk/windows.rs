@@ -2,6 +2,7 @@
 //! that has a buffer of its own, and one for each metalayer, whose address does not change until
 //! the metalayer is removed.
 
+use super::layers::MetalayerKind;
 use super::state::State;
 use crate::schunk::host::{Changed, WindowCounts};
 use oxiblosc_base::Result;
@@ -39,7 +40,7 @@ impl<W> ChunkWindows<W> {
         for nchunk in changed.chunks(before, nchunks) {
             let window = show(state.separate_chunk(nchunk));
             match self.0.get_mut(nchunk) {
-                Some(place) => *place = window,
+                Some(shown) => *shown = window,
                 None => self.0.push_within_capacity(window),
             }
         }
@@ -98,9 +99,9 @@ impl<W: Default> LayerWindows<W> {
         let all = count.metalayers + count.vlmetalayers;
         fixed.reserve((count.metalayers + 1).saturating_sub(fixed.len()))?;
         variable.reserve((count.vlmetalayers + 1).saturating_sub(variable.len()))?;
-        let there = fixed.len() + variable.len();
-        spare.reserve((all + there).saturating_sub(spare.len()))?;
-        while spare.len() + there < all {
+        let shown = fixed.len() + variable.len();
+        spare.reserve((all + shown).saturating_sub(spare.len()))?;
+        while spare.len() + shown < all {
             spare.push(boxed(LayerWindow {
                 key: 0,
                 window: W::default(),
@@ -137,15 +138,6 @@ impl<W: Default> LayerWindows<W> {
     }
 }
 
-/// The kind of a metalayer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MetalayerKind {
-    /// Fixed length.
-    Fixed,
-    /// Variable length.
-    Variable,
-}
-
 impl<W> Windows<W> {
     /// Makes this list one window for each of `layers`. Metalayers that had a window keep it.
     fn update(&mut self, spare: &mut TryVec<Box<LayerWindow<W>>>, layers: &[Metalayer]) {
@@ -177,14 +169,13 @@ impl<W> Windows<W> {
 mod tests {
     use super::*;
     use crate::params::CParams;
+    use crate::schunk::layers::LayerEdit;
     use crate::schunk::{ChunkStore, Parameters};
-    use oxiblosc_base::memory::ToTryVec;
 
-    fn layer(name: &str) -> Metalayer {
-        Metalayer {
-            name: name.as_bytes().to_try_vec().expect("has memory"),
-            content: TryVec::new(),
-        }
+    fn edit(state: &mut State, edit: LayerEdit) {
+        let kind = MetalayerKind::Fixed;
+        let prepared = state.metalayers.prepare(kind, edit).expect("has memory");
+        state.metalayers.apply(kind, prepared);
     }
 
     /// The names in the order in which they are shown, and the addresses of their windows.
@@ -208,18 +199,18 @@ mod tests {
     #[test]
     fn metalayers_stay_where_they_are_shown() {
         let parameters: Parameters = CParams::default().recorded();
-        let mut state = State::new(ChunkStore::Separate(TryVec::new()), parameters);
+        let mut state = State::new(ChunkStore::EMPTY, parameters);
         let mut windows = LayerWindows::default();
         for name in ["a", "b", "c"] {
-            state.metalayers.push(layer(name)).expect("has memory");
+            edit(&mut state, LayerEdit::Add(name.as_bytes(), &[]));
         }
         let before = shown(&mut windows, &state);
         assert_eq!(
             before.iter().map(|(name, _)| &**name).collect::<String>(),
             "abc"
         );
-        state.metalayers.remove(1);
-        state.metalayers.push(layer("d")).expect("has memory");
+        edit(&mut state, LayerEdit::Delete(1));
+        edit(&mut state, LayerEdit::Add(b"d", &[]));
         let after = shown(&mut windows, &state);
         assert_eq!(
             after.iter().map(|(name, _)| &**name).collect::<String>(),
@@ -227,8 +218,8 @@ mod tests {
         );
         assert_eq!(after[0].1, before[0].1);
         assert_eq!(after[1].1, before[2].1);
-        state.metalayers.remove(2);
-        state.metalayers.remove(0);
+        edit(&mut state, LayerEdit::Delete(2));
+        edit(&mut state, LayerEdit::Delete(0));
         let after = shown(&mut windows, &state);
         assert_eq!(
             after.iter().map(|(name, _)| &**name).collect::<String>(),
@@ -245,7 +236,7 @@ mod tests {
             chunks.push(chunk).expect("has memory");
         }
         let parameters: Parameters = CParams::default().recorded();
-        let mut state = State::new(ChunkStore::Separate(chunks), parameters);
+        let mut state = State::new(ChunkStore::Separate(chunks.into()), parameters);
         let mut windows = ChunkWindows::default();
         let mut update = |state: &mut State, changed, sign| {
             windows.prepare(&state.window_counts()).expect("has memory");
@@ -256,7 +247,8 @@ mod tests {
         let all = [0, 1, 2].map(|byte| (Some(byte), 'a'));
         assert_eq!(update(&mut state, Changed::Everything, 'a'), all);
         if let ChunkStore::Separate(chunks) = &mut state.store {
-            chunks.remove(1);
+            let delete = oxiblosc_frame::change::Change::Delete(1);
+            chunks.commit(&delete, None).expect("has memory");
         }
         let left = [(Some(0), 'a'), (Some(2), 'b')];
         assert_eq!(update(&mut state, Changed::ChunksFrom(1), 'b'), left);

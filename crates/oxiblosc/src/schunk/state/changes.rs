@@ -2,12 +2,13 @@
 
 use super::State;
 use crate::schunk::host::{Changed, Host, WindowCounts};
+use crate::schunk::layers::{LayerEdit, MetalayerKind, PreparedEdit};
 use crate::schunk::rules::{ChunkInfo, Counts};
-use crate::schunk::store::{ChunkStore, ChunkUpdate, Location, Update, apply_separate};
+use crate::schunk::store::{ChunkUpdate, Location, Update};
 use oxiblosc_base::memory::sort::sort;
 use oxiblosc_base::memory::{Buffer, Collect, Edit, ToTryVec, TryVec};
 use oxiblosc_base::{Error, Result};
-use oxiblosc_chunk::encoded::EncodedChunk;
+use oxiblosc_chunk::encoded::OwnedChunk;
 use oxiblosc_chunk::header::ChunkHeader;
 use oxiblosc_frame::change::{Change, ChangedChunk};
 use oxiblosc_frame::disk::Metadata;
@@ -31,8 +32,7 @@ pub(crate) struct PlannedChange<'a> {
 /// A chunk that replaces another.
 struct NewChunk {
     nchunk: usize,
-    bytes: Buffer,
-    header: ChunkHeader,
+    chunk: OwnedChunk,
     info: ChunkInfo,
 }
 
@@ -63,35 +63,31 @@ impl State {
             host.prepare(self, count)?;
         }
         let header = self.header(host, &plan.counts, self.store.kind());
-        match (&mut self.store, plan.owned) {
-            (ChunkStore::Separate(chunks), Some(owned)) => {
-                apply_separate(chunks, &plan.change, owned)?
-            }
-            (ChunkStore::Staged(staged), Some(owned)) => {
-                staged.stage(&plan.change, &specials, Some(owned))?;
-            }
-            (store, _) => {
-                let mut layers = meta::borrow(&self.metalayers)?;
-                if let Some((at, content)) = content {
-                    layers[at].1 = content;
-                }
-                let metadata = Metadata {
-                    header: &header,
-                    metalayers: &layers,
-                    vlmetalayers: None,
-                    cbytes: plan.counts.compressed_bytes(),
-                };
-                store.commit(&plan.change, &specials, &metadata)?;
-            }
-        }
+        let edit = content.map(|(at, content)| LayerEdit::Set(at, content));
+        let layers = &self.metalayers;
+        let metadata = || {
+            let layers = match edit {
+                Some(edit) => layers.after(MetalayerKind::Fixed, edit)?,
+                None => meta::borrow(layers.list(MetalayerKind::Fixed))?,
+            };
+            let metadata = Metadata {
+                header: &header,
+                metalayers: &layers,
+                vlmetalayers: None,
+                cbytes: plan.counts.compressed_bytes(),
+            };
+            metadata.encode()
+        };
+        let PlannedChange { change, owned, .. } = plan;
+        self.store.commit(&change, &specials, owned, &metadata)?;
         if let Some((at, content)) = content {
-            self.metalayers[at].content.copy_from_slice(content);
-            self.tick += 1;
-            self.reshaped = self.tick;
+            let edit = PreparedEdit::Overwrite(at, content);
+            self.metalayers.apply(MetalayerKind::Fixed, edit);
+            self.ticks.note_reshape();
         }
-        self.forget_sizes();
+        self.size_cache.forget_sizes();
         self.counts = plan.counts;
-        let changed = match plan.change {
+        let changed = match change {
             Change::Append(_) => Changed::ChunksFrom(self.nchunks() - 1),
             Change::Insert(at, _) | Change::Delete(at) => Changed::ChunksFrom(at),
             Change::Update(items) => Changed::Updated(span(items.iter().map(|item| item.0))),
@@ -134,7 +130,7 @@ impl State {
             }
             let chunk = self.special_chunk(kind, nbytes)?;
             let chunk = match self.with_checksums(&chunk)? {
-                Some(chunk) => chunk.to_try_vec()?,
+                Some(chunk) => chunk.bytes.to_try_vec()?,
                 None => chunk,
             };
             specials.push((nchunk, chunk))?;
@@ -158,12 +154,10 @@ impl State {
                 }
                 update => {
                     let chunk = self.updated(nchunk, update)?;
-                    let encoded = EncodedChunk::parse(&chunk)?;
-                    let (header, info) = (encoded.header, ChunkInfo::of(&encoded));
+                    let info = ChunkInfo::of(&chunk.encoded());
                     wholes.push(NewChunk {
                         nchunk,
-                        bytes: chunk,
-                        header,
+                        chunk,
                         info,
                     })?;
                     info
@@ -189,8 +183,8 @@ impl State {
         Ok(())
     }
 
-    /// The bytes of a chunk after an update.
-    fn updated(&self, nchunk: usize, update: ChunkUpdate) -> Result<Buffer> {
+    /// A chunk after an update.
+    fn updated(&self, nchunk: usize, update: ChunkUpdate) -> Result<OwnedChunk> {
         let chunk = match update {
             ChunkUpdate::Whole(chunk) => chunk,
             ChunkUpdate::Edits(edits) => {
@@ -203,7 +197,7 @@ impl State {
                 chunk
             }
         };
-        Ok(self.with_checksums(&chunk)?.unwrap_or(chunk))
+        self.owned_chunk(chunk)
     }
 
     /// Replaces chunks by others, and edits some, as one change.
@@ -214,7 +208,7 @@ impl State {
         edits: &[(usize, TryVec<Edit>)],
         counts: Counts,
     ) -> Result<()> {
-        let take = |whole: &mut NewChunk| std::mem::take(&mut whole.bytes);
+        let take = |whole: &mut NewChunk| std::mem::take(&mut whole.chunk.bytes);
         let mut owned = None;
         if !self.store.is_frame() {
             owned = Some(wholes.iter_mut().map(take).collect_vec()?);
@@ -222,8 +216,7 @@ impl State {
         let mut items: TryVec<(usize, ChangedChunk)> = wholes
             .iter()
             .map(|new| {
-                let (bytes, header) = (&new.bytes[..], new.header);
-                let chunk = EncodedChunk { bytes, header };
+                let chunk = new.chunk.encoded();
                 let item = self.changed_chunk(counts.chunksize, &new.info, chunk);
                 (new.nchunk, item)
             })

@@ -5,12 +5,8 @@ use super::changes::MAX_STORED_SPECIALS;
 use crate::schunk::host::{Changed, Host};
 use crate::schunk::rules::Counts;
 use crate::schunk::slices::ChunkSizes;
-use crate::schunk::store::Location;
-use oxiblosc_base::memory::{Shared, TryVec, lock};
+use oxiblosc_base::memory::{Shared, TryVec};
 use oxiblosc_base::{Error, Result};
-use oxiblosc_chunk::header::ChunkHeader;
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 
 /// How many files are looked for that are missing where chunks differ in size: a small index may
 /// tell of many more.
@@ -34,12 +30,8 @@ impl State {
     /// Sets the size of the data of new chunks, in bytes.
     pub(crate) fn set_chunksize(&mut self, host: &dyn Host, chunksize: i32) {
         self.counts.chunksize = chunksize;
-        self.forget_sizes();
+        self.size_cache.forget_sizes();
         host.show(self, Changed::Updated(0..0));
-    }
-
-    pub(super) fn forget_sizes(&mut self) {
-        *self.sizes.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// The sizes of the chunks.
@@ -59,11 +51,13 @@ impl State {
                 nbytes: counts.nbytes.max(0) as u64,
             });
         }
-        // One thread reads the sizes; others that need them wait for it.
-        let mut known = lock(&self.sizes);
-        if let Some(sizes) = &*known {
-            return Ok(sizes.clone());
-        }
+        let nbytes = counts.nbytes.max(0) as u64;
+        let read = || self.read_sizes(nbytes, rereads);
+        self.size_cache.get_or_read(read)
+    }
+
+    /// The sizes as the headers of all chunks have them. In a frame, `nbytes` has to be their sum.
+    fn read_sizes(&self, nbytes: u64, rereads: bool) -> Result<ChunkSizes> {
         // Memory grows with the chunks that are found, not with the number that an index claims.
         let mut starts: TryVec<u64> = TryVec::new();
         let mut end = 0;
@@ -74,20 +68,18 @@ impl State {
         }
         starts.reserve(1)?;
         starts.push(end)?;
-        if self.store.is_frame() && end != counts.nbytes.max(0) as u64 {
+        if self.store.is_frame() && end != nbytes {
             return Err(Error::DATA);
         }
-        self.sum_checked.store(true, Ordering::Relaxed);
-        let sizes = ChunkSizes::Starts(Shared::new(starts)?);
-        *known = Some(sizes.clone());
-        Ok(sizes)
+        self.size_cache.note_sum_checked();
+        Ok(ChunkSizes::Starts(Shared::new(starts)?))
     }
 
     /// Checks that the sizes of the chunks of a frame, which differ, add up to `nbytes` of the
     /// counters; or if some are lost, that the others have no more data than that. This is done
     /// once, since every change after that updates both.
     fn check_sum(&self, rereads: bool) -> Result<()> {
-        if self.sum_checked.load(Ordering::Relaxed) {
+        if self.size_cache.is_sum_checked() {
             return Ok(());
         }
         match self.sizes_of(&self.counts, rereads) {
@@ -97,15 +89,11 @@ impl State {
         let (mut sum, mut is_lost, mut missing) = (0, false, 0);
         for nchunk in 0..self.store.nchunks() {
             // The frame was read again, if it was another one, when the sizes were asked for.
-            let header = match self.store.find_in(nchunk, false) {
+            let found = self.store.find_in(nchunk, false);
+            match found.and_then(|found| found.header()) {
                 // The index is wrong: it does not tell the size of such a chunk.
-                Ok(Location::Special(_)) => return Err(Error::DATA),
-                Ok(Location::Memory(bytes, _)) => ChunkHeader::parse(bytes),
-                Ok(Location::File(stored)) => stored.header(),
-                Err(error) => Err(error),
-            };
-            match header {
-                Ok(header) => sum += header.nbytes as u64,
+                Ok(Err(_)) => return Err(Error::DATA),
+                Ok(Ok(header)) => sum += header.nbytes as u64,
                 Err(error) if error == Error::FILE_OPEN && missing == MAX_MISSING => {
                     return Err(error);
                 }
@@ -120,7 +108,7 @@ impl State {
         if !is_lost || sum > self.counts.nbytes.max(0) as u64 {
             return Err(Error::DATA);
         }
-        self.sum_checked.store(true, Ordering::Relaxed);
+        self.size_cache.note_sum_checked();
         Ok(())
     }
 

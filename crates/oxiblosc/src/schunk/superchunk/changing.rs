@@ -5,9 +5,8 @@ use crate::schunk::state::State;
 use oxiblosc_base::memory::Reserved;
 use oxiblosc_base::memory::env::trace;
 use oxiblosc_base::{Error, Result};
-use oxiblosc_frame::disk::{FrameLockGuard, FrameWaiter, LockState};
+use oxiblosc_frame::disk::{Disk, FrameLockGuard, FrameWaiter, LockState};
 use oxiblosc_io::operation::{self, LockLevel, Nesting};
-use std::sync::atomic::Ordering;
 
 impl SuperChunk {
     /// Begins a change. Changes by other threads wait until it ends, and, if the frame was opened
@@ -56,8 +55,8 @@ impl SuperChunk {
                 reserved: Some(reserved),
             }),
         };
-        if self.given_up.load(Ordering::Relaxed) != 0 {
-            changing.abandon_given_up()?;
+        if let Some(number) = self.transactions.given_up() {
+            changing.abandon_given_up(number)?;
         }
         Ok(changing)
     }
@@ -99,19 +98,16 @@ struct Begun<'a> {
 }
 
 impl Changing<'_> {
-    /// Abandons the transaction of [`SuperChunk::give_up`].
+    /// Abandons the transaction with this number, which was given up.
     #[cold]
-    fn abandon_given_up(&mut self) -> Result<()> {
+    fn abandon_given_up(&mut self, number: u64) -> Result<()> {
         let schunk = self.schunk;
-        let number = schunk.given_up.load(Ordering::Relaxed);
         self.commit_unlocked(|state| match state.transaction() {
             Some(open) if open == number => state.abandon(schunk.host()),
             // Another thread has ended it.
             _ => Ok(()),
         })?;
-        let (order, other) = (Ordering::Relaxed, Ordering::Relaxed);
-        // Meanwhile a later one may have been given up.
-        let _ = schunk.given_up.compare_exchange(number, 0, order, other);
+        schunk.transactions.note_end(number);
         Ok(())
     }
 
@@ -169,7 +165,7 @@ impl Changing<'_> {
             return Ok(None);
         }
         let mut exclusive = None;
-        let has_lock = schunk.guard()?.has_lock();
+        let has_lock = (schunk.guard()?.store).with_disk(false, |disk| disk.has_lock());
         if has_lock && wanted == Locked::Alone {
             schunk.guard()?.check_lock()?;
             // All readers of this handle have to leave before it takes the exclusive lock.
@@ -185,18 +181,18 @@ impl Changing<'_> {
                 }
             };
             begun.locked = if wanted == Locked::Alone {
-                match state.lock_frame(guard)? {
+                match (state.store).with_disk(Ok(None), |disk| disk.try_lock(guard))? {
                     Some(waiter) => return Ok(Some(waiter)),
                     None => wanted,
                 }
             } else {
-                match state.lock_shared(begun.is_first && guard.is_none())? {
+                match state.store.lock_shared(begun.is_first && guard.is_none())? {
                     LockState::Busy(waiter) => return Ok(Some(waiter)),
                     LockState::Locked => wanted,
                     LockState::NotNeeded => Locked::Around,
                 }
             };
-            state.note_lock(schunk.id);
+            state.record_lock(schunk.id);
             state.is_current(&*schunk.host)
         };
         if !current {
@@ -253,10 +249,13 @@ impl Changing<'_> {
 impl Drop for Changing<'_> {
     /// Unlocks the frame. The reservation, a field of this, ends after that.
     fn drop(&mut self) {
-        match self.begun.as_ref().map_or(Locked::No, |begun| begun.locked) {
-            Locked::Alone => self.schunk.unlock_frame(),
-            Locked::Shared => self.schunk.unlock_shared(),
-            Locked::No | Locked::Around => {}
+        let unlock = match self.begun.as_ref().map_or(Locked::No, |begun| begun.locked) {
+            Locked::Alone => Disk::unlock,
+            Locked::Shared => Disk::unlock_shared,
+            Locked::No | Locked::Around => return,
+        };
+        if let Ok(state) = self.schunk.guard() {
+            state.store.with_disk((), unlock);
         }
     }
 }

@@ -49,7 +49,7 @@ struct FrameContent {
 
 /// The state that a C program sees. Changes by other handles are not looked for.
 fn seen(schunk: &SuperChunk, is_array: bool) -> Result<ShownState> {
-    let state = schunk.read_known()?;
+    let state = schunk.read_cached()?;
     let shape = |_| {
         let (meta, _) = read_metalayer(metalayer(state.metalayers())?, &state)?;
         Ok(meta.shape[..meta.ndim].to_vec())

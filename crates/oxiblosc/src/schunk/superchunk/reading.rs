@@ -2,14 +2,12 @@
 
 use super::SuperChunk;
 use crate::schunk::state::State;
-use crate::schunk::store::lock;
 use oxiblosc_base::memory::Reader;
 use oxiblosc_base::{Error, Result};
-use oxiblosc_frame::disk::LockState;
-use oxiblosc_frame::disk::look::Currency;
+use oxiblosc_frame::disk::currency::Currency;
+use oxiblosc_frame::disk::{Disk, LockState};
 use oxiblosc_io::operation::{self, LockLevel, Nesting};
 use std::ops::Deref;
-use std::sync::atomic::Ordering;
 
 impl SuperChunk {
     /// The state, up to date with what other handles have changed. It does not change until the
@@ -52,7 +50,7 @@ impl SuperChunk {
             }
         })?;
         if locked {
-            state.note_lock(self.id);
+            state.record_lock(self.id);
         }
         let access = SharedAccess {
             locked: locked.then_some(self),
@@ -70,7 +68,7 @@ impl SuperChunk {
     ///
     /// # Errors
     /// [`Error::LOCK`] as for [`Self::read`].
-    pub fn read_known(&self) -> Result<Reading<'_>> {
+    pub fn read_cached(&self) -> Result<Reading<'_>> {
         let (state, access) = match operation::nesting(self.id)? {
             Nesting::Within(_) => (self.guard()?, None),
             nesting => {
@@ -105,7 +103,7 @@ impl SuperChunk {
     /// [`Error::LOCK`] within another operation, after a while.
     #[inline(always)]
     fn shared(&self, nesting: Nesting) -> Result<Reader<'_, State>> {
-        if self.given_up.load(Ordering::Relaxed) != 0 {
+        if self.transactions.given_up().is_some() {
             self.abandon_given_up()?;
         }
         match nesting {
@@ -118,10 +116,8 @@ impl SuperChunk {
     }
 
     pub(super) fn unlock_shared(&self) {
-        if let Ok(state) = self.guard()
-            && let Some(disk) = state.store.disk()
-        {
-            lock(disk).unlock_shared();
+        if let Ok(state) = self.guard() {
+            state.store.with_disk((), Disk::unlock_shared);
         }
     }
 
@@ -151,8 +147,8 @@ impl SuperChunk {
         let Some(disk) = state.store.disk() else {
             return Ok(Some((state, false)));
         };
-        let (locked, look) = {
-            let mut disk = lock(disk);
+        let (locked, check) = {
+            let mut disk = disk.lock();
             if is_first && disk.is_shared_for_long() {
                 return Ok(None);
             }
@@ -161,23 +157,23 @@ impl SuperChunk {
                 LockState::NotNeeded => false,
                 LockState::Busy(_) => return Ok(None),
             };
-            (locked, disk.look())
+            (locked, disk.currency_check())
         };
         // The mutex is not held here, so that several threads can check the file at the same time.
-        let current = match look.map(|look| look.take()) {
+        let current = match check.map(|check| check.run()) {
             Some(Currency::Current) => true,
             Some(Currency::Moved(missing)) => {
-                lock(disk).set_missing(missing);
+                disk.lock().set_missing(missing);
                 true
             }
             Some(Currency::Other) => false,
-            None => lock(disk).is_current(),
+            None => disk.lock().is_current(),
         };
         if current {
             return Ok(Some((state, locked)));
         }
         if locked {
-            lock(disk).unlock_shared();
+            disk.lock().unlock_shared();
         }
         Ok(None)
     }
@@ -192,17 +188,18 @@ impl SuperChunk {
                 let _reserved = self.reserve_with(&mut guard, timeout)?;
                 let mut state = self.exclusively(timeout)?;
                 let after_writers = nesting == Nesting::Idle && guard.is_none();
-                let locked = match state.lock_shared(after_writers)? {
-                    LockState::Busy(waiter) => Err(waiter),
-                    LockState::Locked => Ok(true),
-                    LockState::NotNeeded => Ok(false),
-                };
-                match locked {
-                    Ok(locked) => {
-                        state.refresh_shared(&*self.host, locked)?;
+                match state.store.lock_shared(after_writers)? {
+                    LockState::Busy(waiter) => waiter,
+                    lock => {
+                        let locked = matches!(lock, LockState::Locked);
+                        let refreshed = state.refresh(&*self.host);
+                        refreshed.inspect_err(|_| {
+                            if locked {
+                                state.store.with_disk((), Disk::unlock_shared);
+                            }
+                        })?;
                         return Ok((state.into_shared(), locked));
                     }
-                    Err(waiter) => waiter,
                 }
             };
             // The thread that has locked the frame may need this handle, so the state is not locked

@@ -6,6 +6,7 @@ use super::super::numbers::{Input, Random};
 use super::super::restamp;
 use super::super::seeds::data;
 use oxiblosc::schunk::State;
+use oxiblosc::schunk::lazy::lazy_chunk;
 use oxiblosc::{
     CParams, Compressor, DParams, Decompressor, Place, Protection, StorageParams, SuperChunk,
 };
@@ -62,7 +63,7 @@ pub(super) fn read(schunk: &SuperChunk, random: &mut Random) {
         let _ = schunk.decompress_chunk(nchunk, &mut dest);
         let _ = schunk.decompress_vlblock(nchunk, 0);
         if let Ok(state) = schunk.read() {
-            let _ = state.lazy_chunk(nchunk);
+            let _ = lazy_chunk(&state, nchunk);
         }
     }
     for _ in 0..4 {

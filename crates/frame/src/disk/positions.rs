@@ -7,7 +7,7 @@ use super::space::Survey;
 use crate::change::{Change, ChangedChunk};
 use crate::free_list::FreeList;
 use crate::header::FrameKind;
-use crate::offsets::{ChunkPlace, Found, Offsets};
+use crate::offsets::{ChunkPosition, Found, Offsets};
 use oxiblosc_base::memory::{Collect, Shared, Sorted, TryVec};
 use oxiblosc_base::{Context, Doing, Error, Result};
 use oxiblosc_chunk::encoded::EncodedChunk;
@@ -32,7 +32,7 @@ const MIN_TAILED: u64 = 4 << 10;
 const MAX_TAILS: u64 = 32;
 
 /// A write of bytes of a chunk: the place of the chunk, in bytes from the end of the header; the
-/// position of the bytes in it; and the bytes.
+/// pos of the bytes in it; and the bytes.
 pub(super) type ChunkWrite<'a> = (u64, u64, &'a [u8]);
 
 /// Removes the files of chunks. Those that cannot be removed stay.
@@ -44,20 +44,20 @@ fn remove_files<'a>(paths: &mut ChunkPaths, numbers: impl IntoIterator<Item = &'
 
 /// Finds and takes places before `limit` for chunks, with `tails[i]` free bytes behind chunk `i`,
 /// if it has so many items.
-pub(super) fn place_each(
+pub(super) fn allocate_each(
     free: &mut FreeList,
     chunks: &[EncodedChunk],
     limit: u64,
     tails: &[u64],
 ) -> Result<TryVec<u64>> {
-    let mut places = TryVec::with_capacity(chunks.len())?;
+    let mut positions = TryVec::with_capacity(chunks.len())?;
     for (i, chunk) in chunks.iter().enumerate() {
         let (len, tail) = (chunk.bytes.len() as u64, tails.get(i).copied().unwrap_or(0));
-        let place = free.find(len + tail, limit).ok_or(Error::FAILURE)?;
-        free.alloc_with_tail(place, len, tail)?;
-        places.push(place)?;
+        let pos = free.find(len + tail, limit).ok_or(Error::FAILURE)?;
+        free.alloc_with_tail(pos, len, tail)?;
+        positions.push(pos)?;
     }
-    Ok(places)
+    Ok(positions)
 }
 
 impl Disk {
@@ -78,7 +78,8 @@ impl Disk {
         for ((nchunk, _), at) in stored.zip(first..) {
             let len = chunks[at].bytes.len() as u64;
             let tail = len / TAIL;
-            let is_rewritten = matches!(self.view.offsets.place(*nchunk), Ok(ChunkPlace::At(_)));
+            let found = self.view.offsets.position(*nchunk);
+            let is_rewritten = matches!(found, Ok(ChunkPosition::At(_)));
             if is_rewritten && len >= MIN_TAILED && tail <= left {
                 left -= tail;
                 tails[at] = tail;
@@ -92,14 +93,14 @@ impl Disk {
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
-    pub(super) fn places(&mut self) -> Result<&Sorted<u64>> {
+    pub(super) fn positions(&mut self) -> Result<&Sorted<u64>> {
         let space = self.space.as_mut().ok_or(Error::FAILURE)?;
-        let known = space.places.take();
-        let places = match known {
-            Some(places) => places,
-            None => self.view.offsets.sorted_places()?,
+        let known = space.positions.take();
+        let positions = match known {
+            Some(positions) => positions,
+            None => self.view.offsets.sorted_positions()?,
         };
-        Ok(space.places.insert(places))
+        Ok(space.positions.insert(positions))
     }
 
     /// The writes of a change's edits over bytes of chunks. Edits behind the end of a chunk take
@@ -122,22 +123,22 @@ impl Disk {
             let ChangedChunk::Edited(edits) = *item else {
                 continue;
             };
-            let ChunkPlace::At(place) = self.view.offsets.place(*nchunk)? else {
+            let ChunkPosition::At(pos) = self.view.offsets.position(*nchunk)? else {
                 return Err(Error::INVALID_PARAM);
             };
             for edit in edits {
                 let (at, new) = (edit.at as u64, &edit.new[..]);
                 if edit.len == new.len() {
-                    over.push((place, at, new))?;
+                    over.push((pos, at, new))?;
                     continue;
                 }
                 let (Some(added), Some(space)) = (&mut added, &mut self.space) else {
                     return Err(Error::INVALID_PARAM);
                 };
-                if edit.len != 0 || !space.free.grow(place, at, new.len() as u64)? {
+                if edit.len != 0 || !space.free.grow(pos, at, new.len() as u64)? {
                     return Err(Error::INVALID_PARAM);
                 }
-                added.push((place, at, new))?;
+                added.push((pos, at, new))?;
             }
         }
         if self.reach_others(&over)? {
@@ -149,17 +150,17 @@ impl Disk {
     /// Whether another chunk begins between the start of a chunk and the end of a write over its
     /// bytes.
     fn reach_others(&mut self, over: &[ChunkWrite]) -> Result<bool> {
-        for (place, at, new) in over {
-            if self.is_other_between(*place, place + at + new.len() as u64)? {
+        for (pos, at, new) in over {
+            if self.is_other_between(*pos, pos + at + new.len() as u64)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Whether another chunk than the one at `place` begins before `end` and behind `place`.
-    pub(super) fn is_other_between(&mut self, place: u64, end: u64) -> Result<bool> {
-        let next = self.places()?.first_from(place + 1);
+    /// Whether another chunk than the one at `pos` begins before `end` and behind `pos`.
+    pub(super) fn is_other_between(&mut self, pos: u64, end: u64) -> Result<bool> {
+        let next = self.positions()?.first_from(pos + 1);
         Ok(next.is_some_and(|next| next < end))
     }
 
@@ -170,10 +171,10 @@ impl Disk {
         chunks: &[EncodedChunk],
         cbytes: u64,
     ) -> Result<TryVec<u64>> {
-        let places = self.numbers(chunks.len(), cbytes)?;
+        let numbers = self.numbers(chunks.len(), cbytes)?;
         let mut paths = self.chunk_paths()?;
         let mut created = 0;
-        let written = chunks.iter().zip(&places).try_for_each(|(chunk, number)| {
+        let written = chunks.iter().zip(&numbers).try_for_each(|(chunk, number)| {
             let path = paths.of(*number)?;
             created += 1;
             let storage = self.new_chunk_file(path)?;
@@ -184,16 +185,16 @@ impl Disk {
             Ok(())
         });
         let synced = match written {
-            Ok(()) if self.options.durable && !places.is_empty() => {
+            Ok(()) if self.options.durable && !numbers.is_empty() => {
                 paths::sync_dir(&self.location.path)
             }
             other => other,
         };
         if let Err(error) = synced {
-            remove_files(&mut paths, &places[..created]);
+            remove_files(&mut paths, &numbers[..created]);
             return Err(error);
         }
-        Ok(places)
+        Ok(numbers)
     }
 
     /// Creates the file of a chunk. If something has its name already, that is no chunk of the
@@ -214,7 +215,7 @@ impl Disk {
     /// reference would refuse those. It checks numbers as if they were offsets within the bytes of
     /// all chunks, `cbytes`.
     fn numbers(&mut self, count: usize, cbytes: u64) -> Result<TryVec<u64>> {
-        let used = self.places()?;
+        let used = self.positions()?;
         let first = used.last().map_or(0, |number| number.saturating_add(1));
         let most = cbytes.saturating_sub(EXTENDED_HEADER_LENGTH as u64);
         if first.saturating_add(count as u64) <= most {
@@ -228,7 +229,7 @@ impl Disk {
     /// other chunks were removed: see [`Self::numbers`].
     pub(super) fn lower_numbers(&mut self) -> Result<()> {
         let most = (self.view.extent.cbytes).saturating_sub(EXTENDED_HEADER_LENGTH as u64);
-        if self.places()?.last().is_none_or(|last| last <= most) {
+        if self.positions()?.last().is_none_or(|last| last <= most) {
             return Ok(());
         }
         let is_high = |offset: i64| u64::try_from(offset).is_ok_and(|number| number > most);
@@ -267,34 +268,34 @@ impl Disk {
     pub(super) fn leaves(&mut self, change: &Change) -> Result<TryVec<(u64, u64)>> {
         let mut left = TryVec::new();
         for nchunk in change.leaves() {
-            let ChunkPlace::At(place) = self.view.offsets.place(nchunk)? else {
+            let ChunkPosition::At(pos) = self.view.offsets.position(nchunk)? else {
                 continue;
             };
             if self.location.kind == FrameKind::Sparse {
-                left.push((place, 0))?;
+                left.push((pos, 0))?;
                 continue;
             }
             self.survey()?;
-            left.push((place, self.freed_at(place)?))?;
+            left.push((pos, self.freed_at(pos)?))?;
         }
         Ok(left)
     }
 
-    /// The length of the chunk at `place`, which a change removes; 0 if its space is not to be
+    /// The length of the chunk at `pos`, which a change removes; 0 if its space is not to be
     /// reused.
-    fn freed_at(&mut self, place: u64) -> Result<u64> {
-        let Ok(header) = self.stored_at(place)?.header() else {
+    fn freed_at(&mut self, pos: u64) -> Result<u64> {
+        let Ok(header) = self.stored_at(pos)?.header() else {
             return Ok(0);
         };
         let len = header.cbytes as u64;
         if self.space.as_ref().map(|space| space.survey) == Some(Survey::Own) {
             // That no chunks share bytes was not checked.
-            if self.is_other_between(place, place + len)? {
+            if self.is_other_between(pos, pos + len)? {
                 return Ok(0);
             }
-            if let Some(before) = self.places()?.last_before(place) {
+            if let Some(before) = self.positions()?.last_before(pos) {
                 let header = self.stored_at(before)?.header();
-                if !header.is_ok_and(|header| before + header.cbytes as u64 <= place) {
+                if !header.is_ok_and(|header| before + header.cbytes as u64 <= pos) {
                     return Ok(0);
                 }
             }
@@ -317,7 +318,7 @@ impl Disk {
         let count = list.len();
         let is_large = self.view.extent.frame_len > MAX_COMPACT_LEN && count > MANY;
         if is_large
-            && self.has_distinct_places()
+            && self.has_distinct_positions()
             && (count > MAX_SURVEYED || self.seems_packed()?)
         {
             if let Some(space) = &mut self.space {
@@ -340,11 +341,11 @@ impl Disk {
         let mut free = 0;
         for i in 0..SAMPLES {
             let pos = first + step * i;
-            let Some(place) = self.places()?.last_before(pos + 1) else {
+            let Some(position) = self.positions()?.last_before(pos + 1) else {
                 return Ok(false);
             };
-            let header = self.stored_at(place)?.header();
-            let is_used = header.is_ok_and(|header| pos < place + header.cbytes as u64);
+            let header = self.stored_at(position)?.header();
+            let is_used = header.is_ok_and(|header| pos < position + header.cbytes as u64);
             free += u64::from(!is_used);
             if free > FREE_SAMPLES {
                 return Ok(false);
@@ -358,15 +359,15 @@ impl Disk {
         if self.space.as_ref().map(|space| space.survey) == Some(Survey::Whole) {
             return Ok(());
         }
-        let places = self.places()?.iter().collect_vec()?;
-        let mut chunks = TryVec::with_capacity(places.len())?;
+        let positions = self.positions()?.iter().collect_vec()?;
+        let mut chunks = TryVec::with_capacity(positions.len())?;
         let mut readable = true;
-        for place in places {
-            let Ok(header) = self.stored_at(place)?.header() else {
+        for pos in positions {
+            let Ok(header) = self.stored_at(pos)?.header() else {
                 readable = false;
                 break;
             };
-            chunks.push((place, header.cbytes as u64))?;
+            chunks.push((pos, header.cbytes as u64))?;
         }
         let end = self.free_list().end();
         let free = match readable {

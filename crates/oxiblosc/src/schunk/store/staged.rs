@@ -1,17 +1,17 @@
 //! The chunks of a super-chunk in a transaction: the store as it was when the transaction began,
 //! which is not changed, and the changes since then, in memory.
 
-use super::rules::Counts;
-use super::store::{ChunkStore, Location};
+use super::{ChunkStore, Location};
+use crate::schunk::layers::Metalayers;
+use crate::schunk::rules::Counts;
 use oxiblosc_base::memory::{Buffer, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::checked::Checked;
 use oxiblosc_chunk::encoded::EncodedChunk;
 use oxiblosc_chunk::header::Special;
 use oxiblosc_frame::change::{ArrangedChunk, Change, ChangedChunk};
-use oxiblosc_frame::disk::Metadata;
-use oxiblosc_frame::meta::Metalayer;
-use oxiblosc_frame::offsets::{ChunkPlace, Offsets, special_offset};
+use oxiblosc_frame::disk::{EncodedMetadata, Metadata};
+use oxiblosc_frame::offsets::{ChunkPosition, Offsets, special_offset};
 use oxiblosc_frame::runs::Runs;
 
 /// The number of the first new chunk in [`Staged::order`]: higher than the index of any old chunk,
@@ -26,12 +26,8 @@ pub struct Before {
     pub blocksize: i32,
     /// Whether new chunks got checksums.
     pub checksums: bool,
-    /// Whether the metalayers below were saved, because those of the state have changed.
-    pub has_metalayers: bool,
-    /// The fixed-length metalayers.
-    pub metalayers: TryVec<Metalayer>,
-    /// The variable-length metalayers.
-    pub vlmetalayers: TryVec<Metalayer>,
+    /// The metalayers, if those of the state have changed.
+    pub(crate) metalayers: Option<Metalayers>,
 }
 
 /// Chunks with uncommitted changes.
@@ -66,10 +62,10 @@ enum Origin {
 
 impl Origin {
     fn of(number: i64) -> Result<Self> {
-        Ok(match ChunkPlace::from_offset(number)? {
-            ChunkPlace::At(at) if at >= NEW => Self::New((at - NEW) as usize),
-            ChunkPlace::At(at) => Self::Old(at as usize),
-            ChunkPlace::Special(kind) => Self::Special(kind),
+        Ok(match ChunkPosition::from_offset(number)? {
+            ChunkPosition::At(at) if at >= NEW => Self::New((at - NEW) as usize),
+            ChunkPosition::At(at) => Self::Old(at as usize),
+            ChunkPosition::Special(kind) => Self::Special(kind),
         })
     }
 }
@@ -151,21 +147,38 @@ impl Staged {
         }
     }
 
-    /// Records a change; see [`ChunkStore::commit`]. If `owned` is given, the new chunks are moved
-    /// out of it, unless the change fails.
+    /// Records a change; see [`ChunkStore::commit`]. Of the metadata of a frame, only the sizes are
+    /// noted: [`Self::commit`] gets its own.
     ///
     /// # Errors
-    /// Those of an invalid change; [`Error::MEMORY_ALLOC`].
+    /// Those of an invalid change; [`Error::INVALID_PARAM`] if the header of a frame gets another
+    /// length although chunks are stored behind it; [`Error::MEMORY_ALLOC`].
     pub fn stage(
         &mut self,
         change: &Change,
         specials: &[(usize, TryVec<u8>)],
         owned: Option<&mut TryVec<Buffer>>,
+        metadata: &dyn Fn() -> Result<EncodedMetadata>,
     ) -> Result<()> {
+        let mut has_trailer = false;
+        if self.base.is_frame() {
+            // If this header or trailer cannot be written, it fails now and not at the commit.
+            let next = metadata()?;
+            has_trailer = next.trailer.is_some();
+            // Only a change of metalayers changes the length of the header, and removed chunks
+            // never come back. So this needs no check after others.
+            if matches!(change, Change::Nothing)
+                && self.base.header_len() != next.header.len() as u64
+                && self.keeps_stored()?
+            {
+                return Err(Error::INVALID_PARAM);
+            }
+        }
         let before = self.new.len();
         let staged = self.try_stage(change, specials, owned);
-        if staged.is_err() {
-            self.new.truncate(before);
+        match staged {
+            Ok(()) => self.trailer_changed |= has_trailer,
+            Err(_) => self.new.truncate(before),
         }
         staged
     }
@@ -223,31 +236,6 @@ impl Staged {
         delta.apply(&mut self.order)
     }
 
-    /// As [`Self::stage`], for a frame whose header has `header_len` bytes after the change.
-    /// `has_trailer` says whether variable-length metalayers are changed, whose contents are only
-    /// passed to [`Self::commit`].
-    ///
-    /// # Errors
-    /// As for [`Self::stage`]; [`Error::INVALID_PARAM`] if the header gets another length although
-    /// chunks are stored behind it.
-    pub fn stage_frame(
-        &mut self,
-        change: &Change,
-        specials: &[(usize, TryVec<u8>)],
-        header_len: usize,
-        has_trailer: bool,
-    ) -> Result<()> {
-        // Only a change of metalayers changes the length of the header, and removed chunks never
-        // come back. So this needs no check after others.
-        let may_be_longer = matches!(change, Change::Nothing);
-        if may_be_longer && self.base.header_len() != header_len as u64 && self.keeps_stored()? {
-            return Err(Error::INVALID_PARAM);
-        }
-        self.stage(change, specials, None)?;
-        self.trailer_changed |= has_trailer;
-        Ok(())
-    }
-
     /// Whether the frame has bytes of any chunk that was not removed.
     fn keeps_stored(&self) -> Result<bool> {
         for nchunk in 0..self.nchunks() {
@@ -277,7 +265,8 @@ impl Staged {
             ..*metadata
         };
         self.base.set_checksums(checksums)?;
-        let done = self.with_change(|base, change| base.commit(change, &[], &metadata));
+        let metadata = || metadata.encode();
+        let done = self.with_change(|base, change| base.commit(change, &[], None, &metadata));
         if done.is_err() {
             self.base.set_checksums(self.before.checksums)?;
         } else if let ChunkStore::Memory(memory) = &mut self.base {
@@ -296,7 +285,7 @@ impl Staged {
                 all.push_within_capacity(std::mem::take(chunk));
             }
         }
-        self.base = ChunkStore::Separate(all);
+        self.base = ChunkStore::Separate(all.into());
         Ok(())
     }
 

@@ -74,7 +74,7 @@ pub enum Currency {
 
 impl CurrencyCheck {
     /// Does the check.
-    pub fn take(&self) -> Currency {
+    pub fn run(&self) -> Currency {
         if !self.file.is_open() {
             return Currency::Other;
         }
@@ -104,7 +104,7 @@ impl CurrencyCheck {
 impl Disk {
     /// What a thread needs for the check. None if the frame has to be read again anyway, no file is
     /// kept open, or the header is too long.
-    pub fn look(&self) -> Option<CurrencyCheck> {
+    pub fn currency_check(&self) -> Option<CurrencyCheck> {
         let reader = self.reader.as_ref()?;
         let [(_, known), (pos, fingerprint)] = self.view.state_marks();
         let stale = self.last_read.stale || self.last_read.reloaded.is_some();
@@ -133,5 +133,34 @@ impl Disk {
     /// frame fail, if there is one.
     pub fn set_missing(&mut self, missing: Option<Error>) {
         self.last_read.missing = missing;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::bare_file::BareFile;
+
+    #[test]
+    fn marks_are_compared_as_they_were_before_a_pending_change() {
+        let file = BareFile {
+            bytes: b"--headab chunks index.print".to_vec().into(),
+            ..BareFile::default()
+        };
+        let has = |pending: &[Patch], header: &[u8], fingerprint: &[u8]| {
+            has_bytes(&file, 2, pending, [(0, header), (20, fingerprint)])
+        };
+        assert!(has(&[], b"headab", b"print"));
+        assert!(!has(&[], b"headAB", b"print"));
+        assert!(!has(&[], b"headab", b"prinT"));
+        assert!(
+            !has(&[], b"headab", b"print and more"),
+            "the file ends before"
+        );
+        let pending = Patch {
+            pos: 4,
+            bytes: b"AB".to_vec().into(),
+        };
+        assert!(has(&[pending], b"headAB", b"print"));
     }
 }
