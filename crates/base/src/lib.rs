@@ -6,7 +6,11 @@
 //! - [`memory`]: collections whose growth may fail, and locks
 //! - [`cells`]: the shapes of blocks of arrays
 #![deny(unsafe_op_in_unsafe_fn)]
-#![warn(clippy::undocumented_unsafe_blocks)]
+#![warn(
+    missing_docs,
+    clippy::missing_errors_doc,
+    clippy::undocumented_unsafe_blocks
+)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),
@@ -20,6 +24,8 @@
 pub mod cells;
 pub mod error;
 pub mod memory;
+// Its functions fail with the error that the system gives.
+#[allow(clippy::missing_errors_doc)]
 pub mod system;
 
 pub use error::{Context, Doing, Error, ErrorKind, OrError, Result};

@@ -318,6 +318,9 @@ fn check(sum: &[u8], bytes: &[u8]) -> Result<()> {
 }
 
 /// Checks a chunk without blocks whose header says that it has a checksum.
+///
+/// # Errors
+/// [`Error::DATA`] if the checksum is another, [`Error::READ_BUFFER`] if it is not there.
 pub fn check_header_only(chunk: &[u8]) -> Result<()> {
     let sum = chunk.get(IN_HEADER).ok_or(Error::READ_BUFFER)?;
     match sum == of_header_only(chunk).to_le_bytes() {

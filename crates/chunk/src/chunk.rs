@@ -35,6 +35,10 @@ pub struct Chunk<'a> {
 
 impl<'a> Chunk<'a> {
     /// Checks the chunk at the front of `src`, whose header has been read.
+    ///
+    /// # Errors
+    /// [`Error::INVALID_HEADER`] if `src` is cut short, or header and blocks contradict each other;
+    /// [`Error::DATA`] if a checksum is wrong.
     pub fn parse(header: &'a ChunkHeader, src: &'a [u8]) -> Result<Self> {
         let mut chunk = None;
         Self::parse_into(&mut chunk, header, src)?;
@@ -57,6 +61,9 @@ impl<'a> Chunk<'a> {
 
     /// The same as [`Self::parse`], but into the caller's variable, since moving a `Chunk` takes as
     /// long as checking a small one.
+    ///
+    /// # Errors
+    /// As for [`Self::parse`].
     #[inline(always)]
     pub fn parse_into<'c>(
         place: &'c mut Option<Self>,
@@ -96,6 +103,10 @@ impl<'a> Chunk<'a> {
     /// It can be used as a chunk in memory, with the same results. To read items or a block costs
     /// one read for each block that is touched; of a stored chunk exactly the wanted bytes are
     /// read, and of special values none.
+    ///
+    /// # Errors
+    /// As for [`Self::parse`]; [`Error::DATA`] for a lazy chunk with checksums;
+    /// [`Error::MEMORY_ALLOC`].
     pub fn lazy(
         header: &'a ChunkHeader,
         prefix: &'a [u8],
@@ -264,6 +275,10 @@ impl<'a> Chunk<'a> {
     }
 
     /// All bytes of a lazy chunk.
+    ///
+    /// # Errors
+    /// [`Error::INVALID_PARAM`] if the chunk is not lazy; those of reading it;
+    /// [`Error::MEMORY_ALLOC`].
     pub fn load(&self) -> Result<TryVec<u8>> {
         let source = self.lazy.as_ref().ok_or(Error::INVALID_PARAM)?.source;
         let mut bytes = read_prefix(source, self.header.cbytes)?;
@@ -274,6 +289,9 @@ impl<'a> Chunk<'a> {
     }
 
     /// The chunk that [`Self::load`] returned; `header` is that of the lazy chunk.
+    ///
+    /// # Errors
+    /// As for [`Self::lazy`].
     pub fn loaded(header: &'a ChunkHeader, bytes: &'a [u8]) -> Result<Self> {
         if header.cbytes > bytes.len() {
             return Err(Error::INVALID_HEADER);

@@ -60,6 +60,10 @@ pub fn prefetch(chunk: &[u8]) {
 
 /// Decompresses a chunk into `dest`, and returns the size of its data. Blocks that are true in
 /// `maskout` are left as they are in `dest`.
+///
+/// # Errors
+/// [`Error::WRITE_BUFFER`] if the data do not fit into `dest`, [`Error::DATA`] for a mask of
+/// another length; those of a damaged chunk, of its source, and of `hooks`.
 pub fn decompress(
     chunk: &Chunk,
     dest: &mut [u8],
@@ -128,6 +132,9 @@ fn split_at_offsets<'d>(mut dest: &'d mut [u8], offsets: &[usize]) -> Result<Try
 const MIN_QUEUED: usize = 32;
 
 /// Decompresses every block into its own slice, which has the block's size.
+///
+/// # Errors
+/// Those of a damaged chunk, of its source, and of `hooks`.
 pub fn decompress_blocks<'d>(
     chunk: &Chunk,
     mut blocks: impl Iterator<Item = &'d mut [u8]>,
@@ -185,6 +192,9 @@ pub fn decompress_blocks<'d>(
 }
 
 /// Decompresses block `nblock` into `dst`, which has the block's size ([`Chunk::block_nbytes`]).
+///
+/// # Errors
+/// [`Error::INVALID_PARAM`] if there is no such block; as for [`decompress_blocks`].
 pub fn decompress_block(
     chunk: &Chunk,
     nblock: usize,

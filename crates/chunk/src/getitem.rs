@@ -21,6 +21,10 @@ pub struct ItemRange {
 impl ItemRange {
     /// Checks a range of `nitems` items from item `start` on, each of the typesize in the header,
     /// against the chunk and a destination of `destsize` bytes.
+    ///
+    /// # Errors
+    /// [`Error::INVALID_PARAM`] for items that the chunk does not have, [`Error::WRITE_BUFFER`] if
+    /// they do not fit into the destination.
     #[inline]
     pub fn new(header: &ChunkHeader, start: i32, nitems: i32, destsize: i32) -> Result<Self> {
         let typesize = i64::from(header.typesize);
@@ -45,6 +49,9 @@ impl ItemRange {
     }
 
     /// As [`Self::new`], for `nbytes` bytes from byte `start` on, which are whole items.
+    ///
+    /// # Errors
+    /// As for [`Self::new`]; [`Error::INVALID_PARAM`] if they are not whole items.
     pub fn of_bytes(header: &ChunkHeader, start: i32, nbytes: i32, destsize: i32) -> Result<Self> {
         let typesize = i32::from(header.typesize);
         if start < 0 || nbytes < 0 || start % typesize != 0 || nbytes % typesize != 0 {
@@ -56,6 +63,10 @@ impl ItemRange {
 
 /// The bytes of `range` in the chunk at the front of `src`, if its data are stored; none for other
 /// chunks.
+///
+/// # Errors
+/// [`Error::DATA`] if the chunk does not have the size of its data, [`Error::READ_BUFFER`] if `src`
+/// is cut short.
 #[inline(always)]
 pub fn stored<'a>(
     header: &ChunkHeader,
@@ -76,6 +87,9 @@ pub fn stored<'a>(
 
 /// Copies the items of `range` into `dest`, which is as long as the range. Of a repeated value only
 /// whole items can be read.
+///
+/// # Errors
+/// [`Error::DATA`] for a part of a repeated value; as for [`read`].
 pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hooks) -> Result<()> {
     let repeated = !chunk.has_streams() && !hooks.has_postfilter();
     if repeated
@@ -88,6 +102,10 @@ pub fn getitem(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hoo
 }
 
 /// Copies the bytes of `range` into `dest`, which is as long as the range.
+///
+/// # Errors
+/// [`Error::INVALID_PARAM`] for a chunk of variable-length blocks; those of a damaged chunk, of its
+/// source, and of `hooks`.
 pub fn read(chunk: &Chunk, range: ItemRange, dest: &mut [u8], hooks: &dyn Hooks) -> Result<()> {
     let header = chunk.header();
     let Blocks::Regular { blocksize } = header.blocks else {

@@ -155,6 +155,10 @@ impl ChunkHeader {
     };
 
     /// Reads the header at the front of `src`, all of it.
+    ///
+    /// # Errors
+    /// [`Error::READ_BUFFER`] if `src` is too short, [`Error::VERSION_SUPPORT`] for a later version
+    /// of the format, [`Error::INVALID_HEADER`] if the fields contradict each other.
     pub fn parse(src: &[u8]) -> Result<Self> {
         let mut header = Self::EMPTY;
         header.read(src, true)?;
@@ -163,6 +167,11 @@ impl ChunkHeader {
 
     /// Checks that `cbytes` bytes beginning with `prefix` can be a chunk, by its header alone.
     /// Returns the size of its data.
+    ///
+    /// # Errors
+    /// [`Error::WRITE_BUFFER`] for fewer bytes than a header has, [`Error::INVALID_HEADER`] if the
+    /// header says another size, [`Error::MEMORY_ALLOC`] for more data than a chunk can have; as
+    /// for [`Self::parse_basic`].
     pub fn validate(prefix: &[u8], cbytes: usize) -> Result<usize> {
         if cbytes < MIN_HEADER_LENGTH {
             return Err(Error::WRITE_BUFFER);
@@ -178,6 +187,9 @@ impl ChunkHeader {
     }
 
     /// Reads only the 16 bytes that every chunk begins with.
+    ///
+    /// # Errors
+    /// As for [`Self::parse`].
     pub fn parse_basic(src: &[u8]) -> Result<Self> {
         let mut header = Self::EMPTY;
         header.read(src, false)?;
@@ -187,6 +199,9 @@ impl ChunkHeader {
     /// As [`Self::parse`] or [`Self::parse_basic`], in place. To return the header would copy it
     /// right after its bytes were written one by one, which stalls the processor for longer than
     /// all checks take (store forwarding).
+    ///
+    /// # Errors
+    /// As for [`Self::parse`].
     pub fn read(&mut self, src: &[u8], extended: bool) -> Result<()> {
         let Some(prefix) = src.first_chunk::<MIN_HEADER_LENGTH>() else {
             return Err(Error::READ_BUFFER);

@@ -39,6 +39,9 @@ pub trait Hooks: Sync {
 
     /// Generates the data of a block of `bsize` bytes, perhaps from those in `input`. `out` has at
     /// least [`Self::prefilter_output`] bytes; `ttmp` is scratch memory.
+    ///
+    /// # Errors
+    /// [`Error::FILTER_PIPELINE`] if there is none, or it fails.
     fn prefilter(
         &self,
         _pos: BlockPos,
@@ -57,6 +60,9 @@ pub trait Hooks: Sync {
 
     /// Computes the final data of a block, `out`, from its decoded data, `input`, which has the
     /// same length.
+    ///
+    /// # Errors
+    /// [`Error::POSTFILTER`] if there is none, or it fails.
     fn postfilter(
         &self,
         _pos: BlockPos,
@@ -83,26 +89,41 @@ pub trait RegisteredFunctions: Sync {
     }
 
     /// The shape of the blocks of the array that the chunk belongs to.
+    ///
+    /// # Errors
+    /// [`Error::FAILURE`] if it belongs to none.
     fn block_shape(&self) -> Result<BlockShape> {
         Err(Error::FAILURE)
     }
 
     /// Runs a registered filter forward over a block.
+    ///
+    /// # Errors
+    /// [`Error::FILTER_PIPELINE`] if there is no such filter, or it fails.
     fn filter_forward(&self, _id: u8, _meta: u8, _src: &[u8], _dst: &mut [u8]) -> Result<()> {
         Err(Error::FILTER_PIPELINE)
     }
 
     /// Undoes a registered filter.
+    ///
+    /// # Errors
+    /// [`Error::FILTER_PIPELINE`] if there is no such filter; its own.
     fn filter_backward(&self, _id: u8, _meta: u8, _src: &[u8], _dst: &mut [u8]) -> Result<()> {
         Err(Error::FILTER_PIPELINE)
     }
 
     /// Compresses a stream with a registered codec. Returns 0 if it did not fit into `dst`.
+    ///
+    /// # Errors
+    /// [`Error::CODEC_SUPPORT`] if there is no such codec, [`Error::DATA`] if it fails.
     fn encode(&self, _compcode: u8, _meta: u8, _src: &[u8], _dst: &mut [u8]) -> Result<usize> {
         Err(Error::CODEC_SUPPORT)
     }
 
     /// Decompresses a stream with a registered codec. Returns the number of bytes written.
+    ///
+    /// # Errors
+    /// As for [`Self::encode`].
     fn decode(&self, _compcode: u8, _meta: u8, _src: &[u8], _dst: &mut [u8]) -> Result<usize> {
         Err(Error::CODEC_SUPPORT)
     }
@@ -136,6 +157,9 @@ pub trait Executor: Sync {
     /// returns when all calls have. It need not use all indices, but at least one: the job divides
     /// its work among the calls that are made. `nthreads`, at least `nworkers`, is the number of
     /// threads in the parameters, which selects the thread pool.
+    ///
+    /// # Errors
+    /// Those of the threads, such as [`Error::MEMORY_ALLOC`].
     fn run(&self, nthreads: usize, nworkers: usize, job: &(dyn Fn(usize) + Sync)) -> Result<()>;
 
     /// How many workers can run at the same time.

@@ -4,6 +4,7 @@
 //! workers where that pays. The format is written down in the chunk format document of the
 //! reference library.
 #![forbid(unsafe_code)]
+#![warn(missing_docs, clippy::missing_errors_doc)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),

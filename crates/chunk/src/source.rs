@@ -23,6 +23,9 @@ const FIRST_PIECE: usize = 1 << 20;
 
 /// Reads `len` bytes from the front of a chunk. Memory is allocated in proportion to what can
 /// really be read, not to what a header claims.
+///
+/// # Errors
+/// Those of `source`; [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
 pub fn read_prefix(source: &dyn BlockSource, len: usize) -> Result<TryVec<u8>> {
     let mut bytes = TryVec::new();
     while bytes.len() < len {
@@ -53,6 +56,9 @@ pub struct LazyBlocks<'a> {
 
 impl<'a> LazyBlocks<'a> {
     /// `starts` is the table of block starts, 4 bytes each.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
     pub fn new(source: &'a dyn BlockSource, starts: &[u8], cbytes: usize) -> Result<Self> {
         let starts = || starts.chunks_exact(4).map(|start| i32_at(start, 0));
         let mut sorted = TryVec::new();
@@ -72,6 +78,9 @@ impl<'a> LazyBlocks<'a> {
     }
 
     /// Reads `len` bytes from `pos` on into `buf`.
+    ///
+    /// # Errors
+    /// As for [`read_prefix`].
     #[cold]
     pub fn read<'b>(&self, pos: usize, len: usize, buf: &'b mut AlignedBuffer) -> Result<&'b [u8]> {
         let bytes = buf.ensure(len)?;
@@ -80,6 +89,9 @@ impl<'a> LazyBlocks<'a> {
     }
 
     /// The whole chunk. It is read once and kept, since very many blocks may need it.
+    ///
+    /// # Errors
+    /// As for [`read_prefix`].
     #[cold]
     pub fn whole(&self) -> Result<&[u8]> {
         let _alone = lock(&self.reading);

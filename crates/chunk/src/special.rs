@@ -42,6 +42,10 @@ impl SpecialChunk<'_> {
 
 /// Fills `dest` with the data from byte `start` on of a chunk of special values; `stored` is what
 /// follows the header.
+///
+/// # Errors
+/// [`Error::DATA`] if there is no value, or no NaN of this size; [`Error::SCHUNK_SPECIAL`] for a
+/// chunk of another kind.
 pub fn fill(header: &ChunkHeader, stored: &[u8], start: usize, dest: &mut [u8]) -> Result<()> {
     match header.special() {
         Special::Zero => dest.fill(0),

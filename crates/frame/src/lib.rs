@@ -15,6 +15,7 @@
 //!
 //! The formats are written down in the documents on contiguous and sparse frames.
 #![forbid(unsafe_code)]
+#![warn(missing_docs, clippy::missing_errors_doc)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),

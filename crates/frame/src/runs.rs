@@ -264,11 +264,14 @@ impl Runs {
     }
 }
 
-/// The offsets `first`, `first + step` and so on, `count` in all.
+/// Offsets with the same distance from one to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
+    /// The first.
     pub first: i64,
+    /// The distance.
     pub step: i64,
+    /// How many there are.
     pub count: usize,
 }
 

@@ -65,6 +65,9 @@ pub struct PlainFile {
 
 impl PlainFile {
     /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// `Error::FILE_OPEN` if that fails.
     pub fn open(path: &CStr, mode: Mode) -> Result<Self> {
         let file = match mode {
             Mode::ReadWrite => files::open(path, OpenFlags::CHANGE, NewFileAccess::All),

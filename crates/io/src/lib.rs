@@ -3,7 +3,11 @@
 //! A [`Backend`] opens files ([`Storage`]) by their paths; frames use files only through these.
 //! Every access has its own position, so threads can share an open file.
 #![deny(unsafe_op_in_unsafe_fn)]
-#![warn(clippy::undocumented_unsafe_blocks)]
+#![warn(
+    missing_docs,
+    clippy::missing_errors_doc,
+    clippy::undocumented_unsafe_blocks
+)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),
@@ -49,14 +53,23 @@ pub mod within;
 /// same time, also while one writes; what a read returns of bytes that are being written is
 /// undefined.
 pub trait Storage: Send + Sync {
-    /// Size of the file. `Error::FILE_READ` if that fails.
+    /// Size of the file.
+    ///
+    /// # Errors
+    /// `Error::FILE_READ` if that fails.
     fn size(&self) -> Result<u64>;
 
-    /// Fills `buf` with the bytes from `pos` on. `Error::FILE_READ` if not all of them can be read.
+    /// Fills `buf` with the bytes from `pos` on.
+    ///
+    /// # Errors
+    /// `Error::FILE_READ` if not all of them can be read.
     fn read_at(&self, pos: u64, buf: &mut [u8]) -> Result<()>;
 
-    /// Appends the `len` bytes from `pos` on to `buf`. `Error::FILE_READ` if not all of them can be
-    /// read; `buf` is unchanged then.
+    /// Appends the `len` bytes from `pos` on to `buf`.
+    ///
+    /// # Errors
+    /// `Error::FILE_READ` if not all of them can be read,
+    /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC); `buf` is unchanged then.
     fn append_to(&self, buf: &mut Buffer, pos: u64, len: usize) -> Result<()> {
         let old = buf.len();
         buf.resize(old + len)?;
@@ -67,12 +80,17 @@ pub trait Storage: Send + Sync {
         read
     }
 
-    /// Writes `buf` at `pos`, and extends the file if necessary. `Error::FILE_WRITE` if that fails;
-    /// a part may have been written then.
+    /// Writes `buf` at `pos`, and extends the file if necessary.
+    ///
+    /// # Errors
+    /// `Error::FILE_WRITE` if that fails; a part may have been written then.
     fn write_at(&self, pos: u64, buf: &[u8]) -> Result<()>;
 
     /// As [`Storage::write_at`], for several parts, one behind the other. Back ends use one system
     /// call if they can: then a process that is killed has most likely written all or nothing.
+    ///
+    /// # Errors
+    /// As for [`Storage::write_at`].
     fn write_all_at(&self, pos: u64, parts: &[&[u8]]) -> Result<()> {
         match parts {
             [] => Ok(()),
@@ -87,11 +105,17 @@ pub trait Storage: Send + Sync {
         }
     }
 
-    /// Makes the file `size` bytes long. `Error::FILE_TRUNCATE` if that fails.
+    /// Makes the file `size` bytes long.
+    ///
+    /// # Errors
+    /// `Error::FILE_TRUNCATE` if that fails.
     fn truncate(&self, size: u64) -> Result<()>;
 
     /// Returns when what was written would survive a loss of power. A back end that cannot promise
-    /// that returns at once. `Error::FILE_WRITE` if that fails.
+    /// that returns at once.
+    ///
+    /// # Errors
+    /// `Error::FILE_WRITE` if that fails.
     fn sync(&self) -> Result<()>;
 
     /// Locks the file exclusively until [`Self::unlock`], or until the file is closed. It waits for
@@ -237,7 +261,10 @@ pub fn shared(backend: impl Backend + 'static) -> Result<Shared<dyn Backend>> {
 
 /// A back end: opens files by their paths.
 pub trait Backend: Send + Sync {
-    /// Opens the file at `path`. `Error::FILE_OPEN` if that fails.
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// `Error::FILE_OPEN` if that fails.
     fn open(&self, path: &CStr, mode: Mode) -> Result<Shared<dyn Storage>>;
 
     /// Device and inode of the file that the path names now, if the back end has them. They show

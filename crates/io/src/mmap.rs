@@ -145,8 +145,11 @@ impl Drop for MappedFile {
 
 impl Map {
     /// Opens and maps the file at `name`. If the map may grow, address space for `capacity` bytes
-    /// is reserved. `Error::FILE_OPEN` if the file cannot be opened, `Error::MEMORY_ALLOC` if there
-    /// is not enough address space.
+    /// is reserved.
+    ///
+    /// # Errors
+    /// `Error::FILE_OPEN` if the file cannot be opened, `Error::MEMORY_ALLOC` if there is not
+    /// enough address space.
     pub fn open(name: &CStr, access: OpenMode, capacity: usize) -> Result<Self> {
         let file = access
             .open(name)
@@ -242,7 +245,10 @@ impl Map {
     }
 
     /// The address of the `len` bytes at `pos`. It is valid until the next write, and as long as
-    /// the map exists. `Error::FILE_READ` if not all of them are there.
+    /// the map exists.
+    ///
+    /// # Errors
+    /// `Error::FILE_READ` if not all of them are there.
     pub fn address(&self, pos: u64, len: usize) -> Result<*mut u8> {
         let region = self.look();
         let pos = region.find(pos, len)?;

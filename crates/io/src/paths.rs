@@ -30,7 +30,10 @@ pub fn local(path: &CStr) -> &CStr {
     rest.unwrap_or(path)
 }
 
-/// What is at `name`; none if there is no such path. `Error::FAILURE` if that cannot be checked.
+/// What is at `name`; none if there is no such path.
+///
+/// # Errors
+/// `Error::FAILURE` if that cannot be checked.
 pub fn kind(name: &CStr) -> Result<Option<FileType>> {
     match files::stat(name, true) {
         Ok(there) if there.is_dir() => Ok(Some(FileType::Directory)),
@@ -46,7 +49,10 @@ pub fn is_regular(name: &CStr) -> bool {
 }
 
 /// The path to which links at `name` lead in the end, whether something is there or not; `name`
-/// itself if it is no link. `Error::FILE_OPEN` if links form a loop.
+/// itself if it is no link.
+///
+/// # Errors
+/// `Error::FILE_OPEN` if links form a loop; [`Error::MEMORY_ALLOC`].
 pub fn followed(name: &CStr) -> Result<CStrBuf> {
     let mut at = CStrBuf::copy_of(name)?;
     let mut buffer = TryVec::filled(0, files::MAX_PATH)?;
@@ -134,15 +140,20 @@ fn identity(path: &CStr) -> Option<(u64, u64)> {
     Some(there.identity)
 }
 
-/// Removes a file or a link. `Error::FILE_REMOVE` if that fails.
+/// Removes a file or a link.
+///
+/// # Errors
+/// `Error::FILE_REMOVE` if that fails.
 pub fn remove_file(name: &CStr) -> Result<()> {
     files::unlink(name)
         .or_error(Error::FILE_REMOVE)
         .doing(Doing::RemoveFile)
 }
 
-/// Renames a file or directory, replacing a file that has the new name. `Error::FAILURE` if that
-/// fails, or [`kind`] tells that there is nothing.
+/// Renames a file or directory, replacing a file that has the new name.
+///
+/// # Errors
+/// `Error::FAILURE` if that fails, or [`kind`] tells that there is nothing.
 pub fn rename(from: &CStr, to: &CStr) -> Result<()> {
     kind(from)?.ok_or(Error::FAILURE)?;
     files::rename(from, to)
@@ -155,15 +166,20 @@ pub fn is_taken(name: &CStr) -> bool {
     !files::stat(name, false).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-/// Renames a file or directory to a name that nothing has. `Error::FILE_OPEN` if something has it,
-/// or that fails.
+/// Renames a file or directory to a name that nothing has.
+///
+/// # Errors
+/// `Error::FILE_OPEN` if something has it, or that fails.
 pub fn rename_new(from: &CStr, to: &CStr) -> Result<()> {
     files::rename_new(from, to)
         .or_error(Error::FILE_OPEN)
         .doing(Doing::RenameFile)
 }
 
-/// Creates a directory. `Error::FILE_OPEN` if that fails, also if it exists already.
+/// Creates a directory.
+///
+/// # Errors
+/// `Error::FILE_OPEN` if that fails, also if it exists already.
 pub fn create_dir(name: &CStr) -> Result<()> {
     files::make_dir(name)
         .or_error(Error::FILE_OPEN)
@@ -171,7 +187,10 @@ pub fn create_dir(name: &CStr) -> Result<()> {
 }
 
 /// Syncs a directory: when it returns, new, removed and renamed files in it would survive a loss of
-/// power. `Error::FILE_WRITE` if that fails.
+/// power.
+///
+/// # Errors
+/// `Error::FILE_WRITE` if that fails.
 pub fn sync_dir(name: &CStr) -> Result<()> {
     files::sync_names(name)
         .or_error(Error::FILE_WRITE)
@@ -179,8 +198,11 @@ pub fn sync_dir(name: &CStr) -> Result<()> {
 }
 
 /// Syncs a directory and the files in it: when it returns, they and their names would survive a
-/// loss of power, and so would the name of the directory. `Error::FILE_WRITE` if that fails. On
-/// Linux it is one system call, which syncs the whole file system.
+/// loss of power, and so would the name of the directory. On Linux it is one system call, which
+/// syncs the whole file system.
+///
+/// # Errors
+/// `Error::FILE_WRITE` if that fails.
 #[cfg(target_os = "linux")]
 pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
     files::open(name, OpenFlags::READ, NewFileAccess::All)
@@ -190,8 +212,10 @@ pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
 }
 
 /// Syncs a directory and the files in it: when it returns, they and their names would survive a
-/// loss of power, and so would the name of the directory. `Error::FILE_WRITE` if that fails, or the
-/// error of reading the directory.
+/// loss of power, and so would the name of the directory.
+///
+/// # Errors
+/// `Error::FILE_WRITE` if that fails; that of reading the directory.
 #[cfg(not(target_os = "linux"))]
 pub fn sync_dir_with_files(name: &CStr) -> Result<()> {
     sync_each_file(name)
@@ -222,11 +246,17 @@ fn sync_each_file(name: &CStr) -> Result<()> {
 }
 
 /// As [`sync_dir`], for the directory that holds `name`.
+///
+/// # Errors
+/// As for [`sync_dir`], and `Error::FILE_WRITE` for the root; [`Error::MEMORY_ALLOC`].
 pub fn sync_parent(name: &CStr) -> Result<()> {
     sync_dir(&folder(name)?.ok_or(Error::FILE_WRITE)?)
 }
 
 /// The directory that contains `path`; none for the root.
+///
+/// # Errors
+/// [`Error::MEMORY_ALLOC`].
 pub fn folder(path: &CStr) -> Result<Option<CStrBuf>> {
     let drive = files::drive(path.to_bytes());
     let (drive, bytes) = path.to_bytes().split_at(drive);
@@ -256,13 +286,15 @@ fn opened(name: &CStr) -> Result<Folder> {
     })
 }
 
-/// Removes a directory and the files in it. `Error::NOT_FOUND` if it cannot be read;
-/// `Error::FAILURE` if it contains a directory (nothing is removed then), or if something could not
-/// be removed.
+/// Removes a directory and the files in it.
 ///
 /// Of a link to a directory, the files in the target are removed and the target stays. The path is
 /// looked up once: if another user puts a link in the place of the directory, nothing is removed
 /// where that leads.
+///
+/// # Errors
+/// `Error::NOT_FOUND` if it cannot be read; `Error::FAILURE` if it contains a directory (nothing is
+/// removed then), or if something could not be removed.
 pub fn remove_dir_with_files(name: &CStr) -> Result<()> {
     // An empty directory is removed without reading it, as there may be no free file descriptor.
     if files::remove_dir(name).is_ok() {

@@ -36,6 +36,9 @@ pub fn blocks(header: &ChunkHeader) -> Option<impl Iterator<Item = Range<usize>>
 
 /// Decompresses the block with this range of bytes into the front of `data`. `bytes` are those of
 /// the chunk, which is parsed once for all of its blocks.
+///
+/// # Errors
+/// Those of a damaged chunk.
 pub fn block(
     contexts: &Contexts,
     (chunk, bytes): (&Chunk, &[u8]),
@@ -48,6 +51,9 @@ pub fn block(
 
 /// Checks that a chunk can be decompressed, and that it has `expected` bytes of data, if that is
 /// known.
+///
+/// # Errors
+/// What is wrong, and which blocks are damaged.
 pub fn chunk(contexts: &Contexts, chunk: &[u8], expected: Option<usize>) -> Result<(), Damage> {
     let all = |error| Damage {
         error,
@@ -97,6 +103,9 @@ pub fn chunk(contexts: &Contexts, chunk: &[u8], expected: Option<usize>) -> Resu
 
 /// Checks that a chunk has items of the size that its frame says. With another size the shuffles
 /// give wrong data without an error.
+///
+/// # Errors
+/// [`Error::INVALID_HEADER`] if it has others.
 pub fn item_size(chunk: &[u8], typesize: i32) -> Result<(), Damage> {
     let said = ChunkHeader::parse(chunk).map(|header| i32::from(header.typesize));
     match said {

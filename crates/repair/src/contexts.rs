@@ -105,12 +105,18 @@ impl Contexts {
     }
 
     /// Compresses data into a chunk.
+    ///
+    /// # Errors
+    /// Those of compression.
     pub fn compress(&self, data: ChunkInput) -> Done<Buffer> {
         self.0.compress(data, self.0.has_checksums()?)
     }
 
     /// Decompresses a chunk, which need not be in the super-chunk, into the front of `data`.
     /// Returns the bytes of data.
+    ///
+    /// # Errors
+    /// Those of a damaged chunk; for a codec or a filter that is not there, that it is missing.
     pub fn decompress(&self, chunk: &[u8], data: &mut [u8]) -> Done<usize> {
         let header = ChunkHeader::parse(chunk)?;
         let done = self.0.decoder()?.decompress(&header, chunk, data);
@@ -119,6 +125,9 @@ impl Contexts {
 
     /// Decompresses `count` items of a chunk, from item `start` on, into `data`. Returns their size
     /// in bytes.
+    ///
+    /// # Errors
+    /// As for [`Self::decompress`]; those of a range that the chunk does not have.
     pub fn items(&self, chunk: &[u8], start: usize, count: usize, data: &mut [u8]) -> Done<usize> {
         let decoder = self.0.decoder()?;
         oxiblosc::context::decompress_items(decoder, chunk, start, count, data).map_err(|error| {
@@ -129,6 +138,9 @@ impl Contexts {
 
     /// Decompresses the whole items in a range of the data of a chunk, in bytes, into `data`, which
     /// is as long. `bytes` are those of the chunk.
+    ///
+    /// # Errors
+    /// As for [`Self::items`].
     pub fn block(
         &self,
         chunk: &Chunk,

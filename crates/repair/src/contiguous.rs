@@ -183,6 +183,9 @@ impl<'a> Surroundings<'a> {
 }
 
 /// Finds what is left of the frame in a file.
+///
+/// # Errors
+/// [`Unrepairable`] says why nothing can be made of it.
 pub fn contiguous(
     image: &RolledBackFile,
     contexts: &Contexts,

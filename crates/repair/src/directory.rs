@@ -19,6 +19,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 /// Finds what is left of the frame in `folder`. `image` is the file with header, index and trailer.
+///
+/// # Errors
+/// As for [`contiguous`](super::contiguous()).
 pub fn sparse(
     image: &RolledBackFile,
     folder: &Path,

@@ -29,6 +29,7 @@
 //! println!("{} chunks", salvage.locations.len());
 //! ```
 #![forbid(unsafe_code)]
+#![warn(missing_docs, clippy::missing_errors_doc)]
 
 mod agree;
 mod array;

@@ -24,6 +24,9 @@ pub struct RolledBackFile<'a> {
 impl<'a> RolledBackFile<'a> {
     /// Opens a file, and looks for an undo record. Adds a note if there is one. Errors that show no
     /// damage are noted in `faults`.
+    ///
+    /// # Errors
+    /// [`Unrepairable::Unread`] if the file cannot be read.
     pub fn new(
         file: &'a dyn Storage,
         faults: &'a dyn Files,

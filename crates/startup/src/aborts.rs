@@ -56,6 +56,9 @@ extern "C" fn aborted(_: libc::c_int) {
 
 /// From now on an abort waits for another thread to end the program, for a few seconds. That thread
 /// must be told by a handler that was registered with `signal_hook` before.
+///
+/// # Errors
+/// The system's, if no handler can be registered.
 pub fn wait_for_watcher() -> io::Result<()> {
     // SAFETY: the function makes system calls only, which are allowed in handlers.
     unsafe { low_level::register(SIGABRT, wait) }?;

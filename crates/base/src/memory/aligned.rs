@@ -63,6 +63,9 @@ impl AlignedBuffer {
     }
 
     /// Makes the buffer at least `len` bytes long. Its content may be lost.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline(always)]
     pub fn ensure(&mut self, len: usize) -> Result<&mut [u8]> {
         let have = self.len;

@@ -49,6 +49,9 @@ impl Buffer {
     }
 
     /// `len` zeros. Large ones take memory from the system only when they are written.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     pub fn zeroed(len: usize) -> Result<Self> {
         // SAFETY: `calloc` accepts any numbers.
         let ptr = unsafe { libc::calloc(len.max(1), 1) }.cast::<u8>();
@@ -64,6 +67,9 @@ impl Buffer {
 
     /// `len` bytes of any content, for a caller that is about to write them: nothing is spent on
     /// zeros.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     pub fn unspecified(len: usize) -> Result<Self> {
         let mut buffer = Self::new();
         buffer.reserve_exact(len.max(1))?;
@@ -85,6 +91,9 @@ impl Buffer {
     }
 
     /// A copy of `bytes`.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     pub fn copy_of(bytes: &[u8]) -> Result<Self> {
         let mut buffer = Self::new();
         buffer.reserve_exact(bytes.len().max(1))?;
@@ -93,6 +102,9 @@ impl Buffer {
     }
 
     /// A copy of numbers, in native byte order.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     pub fn of_numbers(numbers: impl ExactSizeIterator<Item = i64>) -> Result<Self> {
         let mut buffer = Self::zeroed(numbers.len() * size_of::<i64>())?;
         for (to, number) in buffer.chunks_exact_mut(size_of::<i64>()).zip(numbers) {
@@ -139,6 +151,9 @@ impl Buffer {
     }
 
     /// Reserves capacity for `more` bytes, in steps that grow with the buffer.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     pub fn reserve(&mut self, more: usize) -> Result<()> {
         let wanted = self.len.checked_add(more).ok_or(Error::MEMORY_ALLOC)?;
         if wanted > self.capacity {
@@ -150,6 +165,9 @@ impl Buffer {
     /// Like [`Self::reserve`], for a buffer that may become large by many appends. It takes fewer
     /// and larger steps, since each may move all bytes to new pages. Unused capacity takes address
     /// space, but no memory.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     pub fn reserve_to_grow(&mut self, more: usize) -> Result<()> {
         let wanted = self.len.checked_add(more).ok_or(Error::MEMORY_ALLOC)?;
         if wanted > self.capacity && self.capacity >= LARGE_CAPACITY {
@@ -163,6 +181,9 @@ impl Buffer {
     }
 
     /// Appends bytes.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     pub fn extend(&mut self, bytes: &[u8]) -> Result<()> {
         self.reserve(bytes.len())?;
         if !bytes.is_empty() {
@@ -178,6 +199,9 @@ impl Buffer {
 
     /// Reserves capacity for exactly `more` bytes, and returns that uninitialised part of the
     /// memory.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     pub fn spare_capacity_mut(&mut self, more: usize) -> Result<&mut [MaybeUninit<u8>]> {
         let wanted = self.len.checked_add(more).ok_or(Error::MEMORY_ALLOC)?;
         self.reserve_exact(wanted.max(1))?;
@@ -195,6 +219,9 @@ impl Buffer {
     }
 
     /// Makes the buffer `len` bytes long; new bytes are zeros.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     pub fn resize(&mut self, len: usize) -> Result<()> {
         if len > self.len {
             self.reserve(len - self.len)?;

@@ -43,7 +43,10 @@ impl CStrBuf {
         Ok(Self { bytes })
     }
 
-    /// A C string of these bytes, which have no 0 at the end. Errors as for [`Self::concat`].
+    /// A C string of these bytes, which have no 0 at the end.
+    ///
+    /// # Errors
+    /// As for [`Self::concat`].
     pub fn new(bytes: &[u8]) -> Result<Self> {
         Self::concat(&[bytes])
     }

@@ -23,6 +23,9 @@ impl<T> TryVec<T> {
     }
 
     /// An empty list with at least this capacity.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn with_capacity(capacity: usize) -> Result<Self> {
         let mut list = Vec::new();
@@ -31,12 +34,18 @@ impl<T> TryVec<T> {
     }
 
     /// The items of an array.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn of<const N: usize>(items: [T; N]) -> Result<Self> {
         items.into_iter().collect_vec()
     }
 
     /// Reserves capacity for `more` items, in steps that grow with the list.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn reserve(&mut self, more: usize) -> Result<()> {
         if more <= self.0.capacity() - self.0.len() {
@@ -53,12 +62,18 @@ impl<T> TryVec<T> {
     }
 
     /// Reserves capacity for exactly `more` items.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn reserve_exact(&mut self, more: usize) -> Result<()> {
         self.0.try_reserve_exact(more).map_err(failed)
     }
 
     /// Appends an item.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn push(&mut self, item: T) -> Result<()> {
         self.reserve(1)?;
@@ -77,6 +92,9 @@ impl<T> TryVec<T> {
     }
 
     /// Inserts an item at `at`, which is at most the length.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn insert(&mut self, at: usize, item: T) -> Result<()> {
         self.reserve(1)?;
@@ -85,6 +103,9 @@ impl<T> TryVec<T> {
     }
 
     /// Appends the items of an iterator. On an error some of them may have been added.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn extend(&mut self, items: impl IntoIterator<Item = T>) -> Result<()> {
         let mut items = items.into_iter();
@@ -99,6 +120,9 @@ impl<T> TryVec<T> {
     }
 
     /// Moves all items of another list to the end of this one.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn append(&mut self, other: &mut Self) -> Result<()> {
         self.reserve(other.len())?;
@@ -107,6 +131,9 @@ impl<T> TryVec<T> {
     }
 
     /// Makes the list `len` items long. New items are made by `make`.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn resize_with(&mut self, len: usize, make: impl FnMut() -> T) -> Result<()> {
         self.reserve(len.saturating_sub(self.len()))?;
@@ -211,6 +238,9 @@ impl<T> TryVec<T> {
 
 impl<T: Clone> TryVec<T> {
     /// A copy of a slice.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn copy_of(items: &[T]) -> Result<Self> {
         let mut list = Self::with_capacity(items.len())?;
@@ -219,6 +249,9 @@ impl<T: Clone> TryVec<T> {
     }
 
     /// A list of `len` copies of an item.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn filled(item: T, len: usize) -> Result<Self> {
         let mut list = Self::with_capacity(len)?;
@@ -227,6 +260,9 @@ impl<T: Clone> TryVec<T> {
     }
 
     /// Appends copies of the items of a slice: all of them, or none on an error.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn extend_from_slice(&mut self, items: &[T]) -> Result<()> {
         self.reserve(items.len())?;
@@ -235,6 +271,9 @@ impl<T: Clone> TryVec<T> {
     }
 
     /// Makes the list `len` items long. New items are copies of `item`.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn resize(&mut self, len: usize, item: T) -> Result<()> {
         self.reserve(len.saturating_sub(self.len()))?;
@@ -243,6 +282,9 @@ impl<T: Clone> TryVec<T> {
     }
 
     /// A copy of the list.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn try_clone(&self) -> Result<Self> {
         Self::copy_of(self)
@@ -268,6 +310,9 @@ impl<T: Clone> ToTryVec<T> for [T] {
 /// Collects iterators into lists.
 pub trait Collect: Iterator + Sized {
     /// The items as a list.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
     #[inline]
     fn collect_vec(self) -> Result<TryVec<Self::Item>> {
         let mut list = TryVec::new();
@@ -276,6 +321,9 @@ pub trait Collect: Iterator + Sized {
     }
 
     /// The items as a list, or the first error.
+    ///
+    /// # Errors
+    /// The first of the items'; [`Error::MEMORY_ALLOC`].
     #[inline]
     fn try_collect_vec<T>(self) -> Result<TryVec<T>>
     where

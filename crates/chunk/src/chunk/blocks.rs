@@ -242,6 +242,10 @@ impl<'a> Chunk<'a> {
 
     /// Size of the data of block `nblock`. In a lazy chunk the size of a variable-length block is
     /// read; one larger than the header allows is an error.
+    ///
+    /// # Errors
+    /// [`Error::INVALID_PARAM`] if there is no such block, [`Error::INVALID_HEADER`] if its size is
+    /// not possible; those of reading a lazy chunk.
     pub fn block_nbytes(&self, nblock: usize) -> Result<usize> {
         if !self.has_block(nblock) {
             return Err(Error::INVALID_PARAM);

@@ -92,6 +92,9 @@ impl StridedCopy {
     }
 
     /// Calls `each` for every run, until it fails.
+    ///
+    /// # Errors
+    /// Those of `each`.
     #[inline]
     pub fn each(&self, each: &mut impl FnMut(Run) -> Result<()>) -> Result<()> {
         let first = MAX_AXES + 1 - self.count;
@@ -193,6 +196,9 @@ pub fn as_box(parts: &[Part], inside: &[usize], at: &[usize]) -> Option<StridedC
 /// Calls `each` for every run of the items at every combination of positions, one from each part
 /// (there is at least one), until it fails. The innermost strides are 1. What [`StridedCopy::new`]
 /// says of offsets in the buffer holds here, too.
+///
+/// # Errors
+/// Those of `each`.
 pub fn walk(
     parts: &[Part],
     (inside, at): (&[usize], &[usize]),

@@ -47,6 +47,7 @@ impl OpenFlags {
     /// Asking what a file is, without reading it.
     #[cfg(target_os = "linux")]
     pub const STAT: Self = Self(libc::O_PATH);
+    /// Asking what a file is.
     #[cfg(not(target_os = "linux"))]
     pub const STAT: Self = Self::READ;
     /// Reading and writing a file that is there.
@@ -56,6 +57,7 @@ impl OpenFlags {
     /// reading.
     #[cfg(target_os = "linux")]
     pub const CHANGE: Self = Self(libc::O_RDWR | libc::O_NOATIME);
+    /// Changing a file that is there.
     #[cfg(not(target_os = "linux"))]
     pub const CHANGE: Self = Self::READ_WRITE;
     /// Reading and writing a new file; one that is there is emptied.
