@@ -6,11 +6,8 @@
 //! - [`memory`]: collections whose growth may fail, and locks
 //! - [`cells`]: the shapes of blocks of arrays
 #![deny(unsafe_op_in_unsafe_fn)]
-#![warn(
-    missing_docs,
-    clippy::missing_errors_doc,
-    clippy::undocumented_unsafe_blocks
-)]
+#![warn(missing_docs, clippy::missing_errors_doc)]
+#![warn(clippy::undocumented_unsafe_blocks)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),

@@ -8,11 +8,8 @@
 //! - [`give`], [`hand_over`] and [`numbers_for_c`] return more than a code
 //! - [`size`], [`index`](index()), [`or_zero`] and [`c_size`] convert numbers
 #![deny(unsafe_op_in_unsafe_fn)]
-#![warn(
-    missing_docs,
-    clippy::missing_errors_doc,
-    clippy::undocumented_unsafe_blocks
-)]
+#![warn(missing_docs, clippy::missing_errors_doc)]
+#![warn(clippy::undocumented_unsafe_blocks)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),

@@ -337,13 +337,8 @@ impl BlockEncoder<'_> {
             }
             None => {
                 let codec = (self.params.compcode, self.params.compcode_meta);
-                registered::encode(
-                    codec,
-                    self.params.typesize,
-                    stream,
-                    body,
-                    self.hooks.registered(),
-                )?
+                let program = self.hooks.registered();
+                registered::encode(codec, self.params.typesize, stream, body, program)?
             }
         };
         if cbytes > body.len() {

@@ -4,11 +4,8 @@
 //! of each codec is allocated once. Earlier streams never influence the bytes of later ones. Levels
 //! run from 1 to 9 as in the C API, and each takes the same effort as in the reference.
 #![deny(unsafe_op_in_unsafe_fn)]
-#![warn(
-    missing_docs,
-    clippy::missing_errors_doc,
-    clippy::undocumented_unsafe_blocks
-)]
+#![warn(missing_docs, clippy::missing_errors_doc)]
+#![warn(clippy::undocumented_unsafe_blocks)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),

@@ -3,11 +3,8 @@
 //! A [`Backend`] opens files ([`Storage`]) by their paths; frames use files only through these.
 //! Every access has its own position, so threads can share an open file.
 #![deny(unsafe_op_in_unsafe_fn)]
-#![warn(
-    missing_docs,
-    clippy::missing_errors_doc,
-    clippy::undocumented_unsafe_blocks
-)]
+#![warn(missing_docs, clippy::missing_errors_doc)]
+#![warn(clippy::undocumented_unsafe_blocks)]
 // These abort the process when an allocation fails. clippy.toml lists them and what to use instead.
 #![cfg_attr(
     not(test),

@@ -9,11 +9,8 @@
 //! This crate looks before the runtime does, in a function that the loader calls, and opens
 //! something instead that can neither be read nor written. Only programs use it, and not the
 //! library, which must not change the streams of the programs that load it.
-#![warn(
-    missing_docs,
-    clippy::missing_errors_doc,
-    clippy::undocumented_unsafe_blocks
-)]
+#![warn(missing_docs, clippy::missing_errors_doc)]
+#![warn(clippy::undocumented_unsafe_blocks)]
 
 #[cfg(unix)]
 pub mod aborts;

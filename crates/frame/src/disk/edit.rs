@@ -419,15 +419,9 @@ impl Disk {
             (true, None) => Some(self.index_crc(file)?),
             _ => offsets_crc.map(|crc| fingerprint::of_index_parts(&new_header, crc)),
         };
-        let checksums = self.view.checksums;
+        let (checksums, header) = (self.view.checksums, &mut writes.header);
         let stamp = Some(self.view.next_stamp());
-        fingerprint::write(
-            checksums,
-            index_crc,
-            stamp,
-            &mut writes.header,
-            &mut trailer,
-        );
+        fingerprint::write(checksums, index_crc, stamp, header, &mut trailer);
         writes.dead.push((trailer_pos, &trailer))?;
         delta.reserve(&mut self.view.offsets)?;
         self.write(file, writes)?;

@@ -95,8 +95,7 @@ impl Disk {
     /// [`Error::MEMORY_ALLOC`].
     pub(super) fn positions(&mut self) -> Result<&Sorted<u64>> {
         let space = self.space.as_mut().ok_or(Error::FAILURE)?;
-        let known = space.positions.take();
-        let positions = match known {
+        let positions = match space.positions.take() {
             Some(positions) => positions,
             None => self.view.offsets.sorted_positions()?,
         };
@@ -141,21 +140,13 @@ impl Disk {
                 added.push((pos, at, new))?;
             }
         }
-        if self.reach_others(&over)? {
-            return Err(Error::DATA);
-        }
-        Ok(over)
-    }
-
-    /// Whether another chunk begins between the start of a chunk and the end of a write over its
-    /// bytes.
-    fn reach_others(&mut self, over: &[ChunkWrite]) -> Result<bool> {
-        for (pos, at, new) in over {
+        for (pos, at, new) in &over {
+            // Another chunk may begin between the start of this one and the end of the write.
             if self.is_other_between(*pos, pos + at + new.len() as u64)? {
-                return Ok(true);
+                return Err(Error::DATA);
             }
         }
-        Ok(false)
+        Ok(over)
     }
 
     /// Whether another chunk than the one at `pos` begins before `end` and behind `pos`.

@@ -75,8 +75,8 @@ impl Disk {
         (mut free, holes): (FreeList, u64),
     ) -> Result<()> {
         let mut offsets = self.view.offsets.try_clone()?;
-        self.delta(change, specials, positions)?
-            .apply(&mut offsets)?;
+        let delta = self.delta(change, specials, positions)?;
+        delta.apply(&mut offsets)?;
         let header_len = next.header.len() as u64;
         let mut parts: TryVec<(u64, &[u8])> = TryVec::new();
         let edits = self.edited(change, None)?;

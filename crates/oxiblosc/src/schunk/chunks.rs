@@ -3,7 +3,7 @@
 use super::parsed::{ReadExtent, with_bytes, with_stored};
 use super::rules::ChunkInfo;
 use super::state::{PlannedChange, State};
-use super::store::Location;
+use super::store::{ChunkStore, Location};
 use super::superchunk::SuperChunk;
 use crate::decoding::check_vlchunk;
 use oxiblosc_base::memory::{Buffer, TryVec};
@@ -155,14 +155,14 @@ impl State {
         }
     }
 
-    /// Puts a chunk into its position. Gives the number of chunks. `owned` is empty, or has the
-    /// chunk in a buffer, which is moved into the store if each chunk there has its own.
+    /// Puts a chunk into its position. Gives the number of chunks. Without a frame, `owned` may
+    /// have the chunk in a buffer, which is moved into the store.
     fn put(
         &mut self,
         schunk: &SuperChunk,
         position: Position,
         chunk: EncodedChunk,
-        owned: &mut TryVec<Buffer>,
+        owned: Option<&mut TryVec<Buffer>>,
     ) -> Result<usize> {
         let with_checksums = self.with_checksums(chunk.bytes)?;
         let chunk = (with_checksums.as_ref()).map_or(chunk, OwnedChunk::encoded);
@@ -171,18 +171,12 @@ impl State {
         let nchunks = counts.nchunks;
         let (after, current) = match position {
             Position::End => (counts.appended(&info, storage)?, nchunks),
-            Position::Before(nchunk) => {
-                if nchunk > nchunks {
-                    return Err(Error::INVALID_PARAM);
-                }
-                let after = counts.inserted(nchunk, &info, storage)?;
-                (after, nchunk)
-            }
+            Position::Before(nchunk) if nchunk > nchunks => return Err(Error::INVALID_PARAM),
+            Position::Before(nchunk) => (counts.inserted(nchunk, &info, storage)?, nchunk),
             Position::Over(nchunk) => {
                 self.check_index(nchunk)?;
                 let old = self.chunk_info(nchunk).map_err(Error::or_failure)?;
-                let after = counts.updated(nchunk, &old, &info, storage)?;
-                (after, nchunk)
+                (counts.updated(nchunk, &old, &info, storage)?, nchunk)
             }
         };
         let item = self.changed_chunk(after.chunksize, &info, chunk);
@@ -192,12 +186,11 @@ impl State {
             Position::Before(nchunk) => Change::Insert(nchunk, item),
             Position::Over(_) => Change::Update(&update),
         };
-        let taken = !self.store.is_frame() && !owned.is_empty();
         schunk.set_current(current);
         let plan = PlannedChange {
             counts: after,
             change,
-            owned: taken.then_some(owned),
+            owned,
         };
         self.apply(schunk.host(), plan)
     }
@@ -225,16 +218,13 @@ impl SuperChunk {
         let EncodedChunk { bytes, header } = EncodedChunk::parse(chunk)?;
         let mut changing = self.reserve()?;
         // The frame's buffer may move while the chunk is put into it.
-        let inside = changing.state()?.store.holds(bytes);
-        let apart;
-        let bytes = if inside {
-            apart = Buffer::copy_of(bytes)?;
-            &apart[..]
-        } else {
-            bytes
+        let apart = match &changing.state()?.store {
+            ChunkStore::Memory(memory) if memory.holds(bytes) => Some(Buffer::copy_of(bytes)?),
+            _ => None,
         };
+        let bytes = apart.as_deref().unwrap_or(bytes);
         let chunk = EncodedChunk { bytes, header };
-        changing.commit(|state| state.put(self, position, chunk, &mut TryVec::new()))
+        changing.commit(|state| state.put(self, position, chunk, None))
     }
 
     /// As [`Self::put_chunk`], but the buffer of the chunk may be moved into the super-chunk.
@@ -250,25 +240,20 @@ impl SuperChunk {
             Ok(encoded) => encoded.header,
             Err(error) => return Err((error, chunk)),
         };
-        let mut chunk = Some(chunk);
+        let mut owned = TryVec::new();
+        if let Err(error) = owned.reserve_exact(1) {
+            return Err((error, chunk));
+        }
+        owned.push_within_capacity(chunk);
         let result = self.change(|state| {
-            let bytes = chunk.as_deref().unwrap_or_default();
-            let bytes = bytes.get(..header.cbytes).unwrap_or_default();
             if state.store.is_frame() {
-                let chunk = EncodedChunk { bytes, header };
-                return state.put(self, position, chunk, &mut TryVec::new());
+                let bytes = &owned[0][..header.cbytes];
+                return state.put(self, position, EncodedChunk { bytes, header }, None);
             }
-            let mut owned = TryVec::new();
-            owned.reserve_exact(1)?;
-            if let Some(chunk) = chunk.take() {
-                owned.push_within_capacity(chunk);
-            }
-            let chunk_apart = EncodedChunk { bytes: &[], header };
-            let result = state.put(self, position, chunk_apart, &mut owned);
-            chunk = owned.pop();
-            result
+            let chunk = EncodedChunk { bytes: &[], header };
+            state.put(self, position, chunk, Some(&mut owned))
         });
-        result.map_err(|error| (error, chunk.unwrap_or_default()))
+        result.map_err(|error| (error, owned.pop().unwrap_or_default()))
     }
 
     /// Deletes a chunk. Gives the number of chunks left.
@@ -345,28 +330,26 @@ impl SuperChunk {
         if self.encoder()?.sees_chunks() {
             changing.lock()?;
         }
-        let (nchunks, framed, checksums) = {
-            let state = changing.state()?;
-            let framed = state.store.is_frame();
-            (state.counts.nchunks, framed, state.has_checksums())
-        };
+        let state = changing.state()?;
+        let (nchunks, checksums) = (state.counts.nchunks, state.has_checksums());
+        let framed = state.is_frame();
+        drop(state);
         self.set_current(nchunks);
         let nbytes = source.nbytes();
-        let (position, mut owned) = (Position::End, TryVec::new());
         if nbytes <= MAX_COPIED || framed {
             let mut scratch = scratch::borrow()?;
             let buffer = scratch.out.ensure(capacity_for(nbytes, checksums)?)?;
             let header = self.encoder()?.compress(source, buffer, checksums)?;
             let header = header.ok_or(Error::READ_BUFFER)?;
             let chunk = EncodedChunk::written(buffer, header);
-            changing.commit(|state| state.put(self, position, chunk, &mut owned))
+            changing.commit(|state| state.put(self, Position::End, chunk, None))
         } else {
             let (mut chunk, header) = self.compress_into_buffer(source, false)?;
             let header = header.ok_or(Error::READ_BUFFER)?;
             chunk.shrink_if_wasteful();
-            owned.push(chunk)?;
+            let mut owned = TryVec::of([chunk])?;
             let chunk = EncodedChunk { bytes: &[], header };
-            changing.commit(|state| state.put(self, position, chunk, &mut owned))
+            changing.commit(|state| state.put(self, Position::End, chunk, Some(&mut owned)))
         }
     }
 
@@ -465,7 +448,8 @@ impl SuperChunk {
     /// # Errors
     /// Those of writing the frame's index and trailer.
     pub fn frame_len(&self) -> Result<u64> {
-        if let Some(len) = self.peek()?.store.disk_len() {
+        let on_disk = (self.peek()?.store).with_disk(None, |disk| Some(disk.frame_len()));
+        if let Some(len) = on_disk {
             return Ok(len);
         }
         if let Some(len) = self.with_frame(|bytes| Ok(bytes.len() as u64))? {

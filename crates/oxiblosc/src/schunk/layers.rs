@@ -1,5 +1,6 @@
 //! The lists of metalayers, and edits of them.
 
+use MetalayerKind::{Fixed, Variable};
 use oxiblosc_base::memory::{Collect, ToTryVec, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_frame::meta::{self, Metalayer, MetalayerRef, NAME_MAXLEN};
@@ -51,6 +52,11 @@ impl Metalayers {
         &self.lists[kind as usize]
     }
 
+    /// How many there are of each kind.
+    pub fn counts(&self) -> [usize; 2] {
+        self.lists.each_ref().map(|list| list.len())
+    }
+
     /// The index of a metalayer.
     ///
     /// # Errors
@@ -98,12 +104,8 @@ impl Metalayers {
                 self.lists[kind as usize].reserve(1)?;
                 PreparedEdit::Push(named(name, content)?)
             }
-            (LayerEdit::Set(at, content), MetalayerKind::Fixed) => {
-                PreparedEdit::Overwrite(at, content)
-            }
-            (LayerEdit::Set(at, content), MetalayerKind::Variable) => {
-                PreparedEdit::Replace(at, content.to_try_vec()?)
-            }
+            (LayerEdit::Set(at, content), Fixed) => PreparedEdit::Overwrite(at, content),
+            (LayerEdit::Set(at, new), Variable) => PreparedEdit::Replace(at, new.to_try_vec()?),
             (LayerEdit::Delete(at), _) => PreparedEdit::Remove(at),
         })
     }

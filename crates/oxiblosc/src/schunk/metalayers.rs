@@ -1,6 +1,7 @@
 //! Metalayers: fixed-length ones in the header of a frame, variable-length ones in its trailer.
 
-use super::layers::{LayerEdit, MetalayerKind};
+use super::layers::LayerEdit;
+use super::layers::MetalayerKind::{self, Fixed, Variable};
 use super::state::State;
 use super::superchunk::{Changing, SuperChunk};
 use crate::context::{Compressor, Decompressor};
@@ -30,7 +31,7 @@ impl State {
     /// # Errors
     /// [`Error::NOT_FOUND`]; [`Error::INVALID_PARAM`] for a name that is too long.
     pub fn find_metalayer(&self, name: &[u8]) -> Result<usize> {
-        self.metalayers.find(MetalayerKind::Fixed, name)
+        self.metalayers.find(Fixed, name)
     }
 
     /// The index of a variable-length metalayer.
@@ -38,7 +39,7 @@ impl State {
     /// # Errors
     /// As for [`Self::find_metalayer`].
     pub fn find_vlmetalayer(&self, name: &[u8]) -> Result<usize> {
-        self.metalayers.find(MetalayerKind::Variable, name)
+        self.metalayers.find(Variable, name)
     }
 
     /// Changes a metalayer.
@@ -49,12 +50,7 @@ impl State {
         edit: LayerEdit,
     ) -> Result<()> {
         let mut count = self.window_counts();
-        if matches!(edit, LayerEdit::Add(..)) {
-            match kind {
-                MetalayerKind::Fixed => count.metalayers += 1,
-                MetalayerKind::Variable => count.vlmetalayers += 1,
-            }
-        }
+        count.layers[kind as usize] += usize::from(matches!(edit, LayerEdit::Add(..)));
         let prepared = self.metalayers.prepare(kind, edit)?;
         self.save_metalayers(host, count)?;
         host.prepare(self, count)?;
@@ -80,10 +76,10 @@ impl State {
         let mut header = self.header(host, &self.counts, self.store.kind());
         let edited = self.metalayers.after(kind, edit)?;
         let (fixed, variable) = match kind {
-            MetalayerKind::Fixed => (edited, None),
-            MetalayerKind::Variable => {
+            Fixed => (edited, None),
+            Variable => {
                 header.has_vlmetalayers = !edited.is_empty();
-                let fixed = self.metalayers.list(MetalayerKind::Fixed);
+                let fixed = self.metalayers.list(Fixed);
                 (meta::borrow(fixed)?, Some(edited))
             }
         };
@@ -116,11 +112,7 @@ impl SuperChunk {
         if !is_new || at >= MAX_METALAYERS || full || i32::try_from(content.len()).is_err() {
             return Err(Error::INVALID_PARAM);
         }
-        self.commit_edit(
-            &mut changing,
-            MetalayerKind::Fixed,
-            LayerEdit::Add(name, content),
-        )?;
+        self.commit_edit(&mut changing, Fixed, LayerEdit::Add(name, content))?;
         Ok(at)
     }
 
@@ -132,22 +124,16 @@ impl SuperChunk {
     /// [`Error::NOT_FOUND`]; those of output.
     pub fn update_metalayer(&self, name: &[u8], content: &[u8]) -> Result<usize> {
         let mut changing = self.reserve()?;
-        let (at, new) = {
-            let state = changing.state()?;
-            let at = state.find_metalayer(name)?;
-            let old = &state.metalayers()[at].content;
-            if content.len() > old.len() {
-                return Ok(at);
-            }
-            let mut new = old.to_try_vec()?;
-            new[..content.len()].copy_from_slice(content);
-            (at, new)
-        };
-        self.commit_edit(
-            &mut changing,
-            MetalayerKind::Fixed,
-            LayerEdit::Set(at, &new),
-        )?;
+        let state = changing.state()?;
+        let at = state.find_metalayer(name)?;
+        let old = &state.metalayers()[at].content;
+        if content.len() > old.len() {
+            return Ok(at);
+        }
+        let mut new = old.to_try_vec()?;
+        drop(state);
+        new[..content.len()].copy_from_slice(content);
+        self.commit_edit(&mut changing, Fixed, LayerEdit::Set(at, &new))?;
         Ok(at)
     }
 
@@ -165,27 +151,21 @@ impl SuperChunk {
         encoder: &dyn EncodeContext,
     ) -> Result<usize> {
         let mut changing = self.reserve()?;
-        let (at, most) = {
-            let state = changing.state()?;
-            if state.find_vlmetalayer(name) != Err(Error::NOT_FOUND) {
-                return Err(Error::INVALID_PARAM);
-            }
-            let most = if state.store.is_frame() {
-                MAX_METALAYERS
-            } else {
-                MAX_VLMETALAYERS
-            };
-            (state.vlmetalayers().len(), most)
+        let state = changing.state()?;
+        if state.find_vlmetalayer(name) != Err(Error::NOT_FOUND) {
+            return Err(Error::INVALID_PARAM);
+        }
+        let at = state.vlmetalayers().len();
+        let most = match state.is_frame() {
+            true => MAX_METALAYERS,
+            false => MAX_VLMETALAYERS,
         };
+        drop(state);
         let chunk = compressed(content, encoder)?;
         if at >= most {
             return Err(Error::FAILURE);
         }
-        self.commit_edit(
-            &mut changing,
-            MetalayerKind::Variable,
-            LayerEdit::Add(name, &chunk),
-        )?;
+        self.commit_edit(&mut changing, Variable, LayerEdit::Add(name, &chunk))?;
         Ok(at)
     }
 
@@ -202,11 +182,7 @@ impl SuperChunk {
         let mut changing = self.reserve()?;
         let at = changing.state()?.find_vlmetalayer(name)?;
         let chunk = compressed(content, encoder)?;
-        self.commit_edit(
-            &mut changing,
-            MetalayerKind::Variable,
-            LayerEdit::Set(at, &chunk),
-        )?;
+        self.commit_edit(&mut changing, Variable, LayerEdit::Set(at, &chunk))?;
         Ok(at)
     }
 
@@ -216,15 +192,10 @@ impl SuperChunk {
     /// [`Error::NOT_FOUND`]; those of output.
     pub fn delete_vlmetalayer(&self, name: &[u8]) -> Result<usize> {
         let mut changing = self.reserve()?;
-        let (at, count) = {
-            let state = changing.state()?;
-            (state.find_vlmetalayer(name)?, state.vlmetalayers().len())
-        };
-        self.commit_edit(
-            &mut changing,
-            MetalayerKind::Variable,
-            LayerEdit::Delete(at),
-        )?;
+        let state = changing.state()?;
+        let (at, count) = (state.find_vlmetalayer(name)?, state.vlmetalayers().len());
+        drop(state);
+        self.commit_edit(&mut changing, Variable, LayerEdit::Delete(at))?;
         Ok(count - 1)
     }
 

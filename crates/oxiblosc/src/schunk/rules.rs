@@ -143,6 +143,15 @@ impl Counts {
         storage != StorageKind::Separate && chunk.nbytes == 0
     }
 
+    /// With so many more bytes; none if they cannot be counted.
+    fn plus(self, nbytes: i64, cbytes: i64) -> Option<Self> {
+        Some(Self {
+            nbytes: self.nbytes.checked_add(nbytes)?,
+            cbytes: self.cbytes.checked_add(cbytes)?,
+            ..self
+        })
+    }
+
     /// The counters after a chunk was added before chunk `nchunk`, or after the last one. `error`
     /// is given if that is not allowed.
     fn added(
@@ -174,15 +183,8 @@ impl Counts {
             }
         }
         counts.nchunks += 1;
-        counts.nbytes = counts
-            .nbytes
-            .checked_add(i64::from(chunk.nbytes))
-            .ok_or(error)?;
-        counts.cbytes = counts
-            .cbytes
-            .checked_add(chunk.added_bytes(storage))
-            .ok_or(error)?;
-        Ok(counts)
+        let (nbytes, cbytes) = (i64::from(chunk.nbytes), chunk.added_bytes(storage));
+        counts.plus(nbytes, cbytes).ok_or(error)
     }
 
     /// The counters after a chunk was added after the last one.
@@ -211,11 +213,10 @@ impl Counts {
             counts = counts.appended(chunk, storage)?;
         }
         let more = i64::try_from(count - first).map_err(|_| Error::CHUNK_APPEND)?;
-        let nbytes = more.checked_mul(chunk.nbytes.into());
-        let nbytes = nbytes.and_then(|nbytes| counts.nbytes.checked_add(nbytes));
-        counts.nbytes = nbytes.ok_or(Error::CHUNK_APPEND)?;
         counts.nchunks += more as usize;
-        Ok(counts)
+        let nbytes = more.checked_mul(chunk.nbytes.into());
+        let counts = nbytes.and_then(|nbytes| counts.plus(nbytes, 0));
+        counts.ok_or(Error::CHUNK_APPEND)
     }
 
     /// The counters after a chunk was added before chunk `nchunk`.
@@ -256,15 +257,7 @@ impl Counts {
             i64::from(chunk.nbytes) - i64::from(old.nbytes),
             chunk.added_bytes(storage) - old.removed_bytes(),
         );
-        counts.nbytes = counts
-            .nbytes
-            .checked_add(nbytes)
-            .ok_or(Error::CHUNK_UPDATE)?;
-        counts.cbytes = counts
-            .cbytes
-            .checked_add(cbytes)
-            .ok_or(Error::CHUNK_UPDATE)?;
-        Ok(counts)
+        counts.plus(nbytes, cbytes).ok_or(Error::CHUNK_UPDATE)
     }
 
     /// The counters after a chunk was removed.

@@ -131,14 +131,10 @@ impl SuperChunk {
             return Ok(0);
         }
         let mut changing = self.reserve()?;
-        let (typesize, counts, framed) = {
-            let state = changing.state()?;
-            (
-                state.parameters.typesize,
-                state.counts,
-                state.store.is_frame(),
-            )
-        };
+        let state = changing.state()?;
+        let (typesize, counts) = (state.parameters.typesize, state.counts);
+        let framed = state.is_frame();
+        drop(state);
         let nitems = i64::try_from(nitems).map_err(|_| Error::INVALID_PARAM)?;
         let chunksize = i32::try_from(chunksize).map_err(|_| Error::INVALID_PARAM)?;
         if chunksize == 0 || typesize <= 0 {
@@ -205,10 +201,9 @@ impl SuperChunk {
         (chunk, last): (&[u8], &[u8]),
         nchunks: usize,
     ) -> Result<usize> {
-        let (before, mut counts, storage) = {
-            let state = changing.state()?;
-            (state.nchunks(), state.counts, state.storage_kind())
-        };
+        let state = changing.state()?;
+        let (before, mut counts, storage) = (state.nchunks(), state.counts, state.storage_kind());
+        drop(state);
         let (mut slots, mut owned) = (TryVec::new(), TryVec::new());
         slots.reserve_exact(nchunks)?;
         owned.reserve_exact(nchunks)?;

@@ -113,11 +113,6 @@ impl State {
         self.store.is_frame()
     }
 
-    /// Whether the chunks are in a contiguous frame in memory, and no transaction has been begun.
-    pub fn is_frame_in_memory(&self) -> bool {
-        matches!(self.store, ChunkStore::Memory(_))
-    }
-
     /// Whether the chunks have variable-length blocks.
     pub fn has_vlblocks(&self) -> bool {
         self.counts.flags2 & flags2::VL_BLOCKS != 0
@@ -138,8 +133,7 @@ impl State {
         let nchunks = self.store.nchunks();
         WindowCounts {
             separate: if self.is_frame() { 0 } else { nchunks },
-            metalayers: self.metalayers().len(),
-            vlmetalayers: self.vlmetalayers().len(),
+            layers: self.metalayers.counts(),
         }
     }
 
@@ -261,8 +255,7 @@ impl State {
     pub(crate) fn prepare_load(&mut self, host: &dyn Host, loaded: &Loaded) -> Result<()> {
         let count = WindowCounts {
             separate: 0,
-            metalayers: loaded.header.metalayers.len(),
-            vlmetalayers: loaded.vlmetalayers.len(),
+            layers: [loaded.header.metalayers.len(), loaded.vlmetalayers.len()],
         };
         host.prepare(self, count)
     }

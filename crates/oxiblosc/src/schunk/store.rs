@@ -330,19 +330,6 @@ impl ChunkStore {
         self.with_offsets(Offsets::specials).unwrap_or(0)
     }
 
-    /// The size of the frame on disk in bytes, if there is one.
-    pub fn disk_len(&self) -> Option<u64> {
-        self.with_disk(None, |disk| Some(disk.frame_len()))
-    }
-
-    /// Whether these bytes are in the buffer of a frame.
-    pub fn holds(&self, bytes: &[u8]) -> bool {
-        match self {
-            Self::Memory(memory) => memory.holds(bytes),
-            _ => false,
-        }
-    }
-
     /// Finds a chunk.
     ///
     /// # Errors

@@ -139,11 +139,6 @@ impl SuperChunk {
         Err(Error::FILE_READ)
     }
 
-    /// The chunks, without the changes of a transaction.
-    pub fn into_store(self) -> ChunkStore {
-        self.lock.into_inner().store.into_base()
-    }
-
     /// The files that were created for this super-chunk, so that the caller can remove them. None
     /// if there are none, and for every call after the first.
     pub fn take_new_frame(&self) -> Option<NewFrame> {
@@ -193,7 +188,7 @@ impl SuperChunk {
     /// [`Error::FAILURE`] if the super-chunk is not such a frame; those of writing its index and
     /// trailer.
     pub fn into_frame(self) -> Result<Buffer> {
-        let ChunkStore::Memory(memory) = self.into_store() else {
+        let ChunkStore::Memory(memory) = self.lock.into_inner().store.into_base() else {
             return Err(Error::FAILURE);
         };
         memory.into_frame()
@@ -364,7 +359,7 @@ impl SuperChunk {
     /// # Errors
     /// Those of `body`, and of writing the frame's index and trailer.
     pub fn with_frame<T>(&self, body: impl FnOnce(&[u8]) -> Result<T>) -> Result<Option<T>> {
-        if !self.peek()?.is_frame_in_memory() {
+        if !matches!(self.peek()?.store, ChunkStore::Memory(_)) {
             // `read` below would wait for the lock of a frame on disk.
             return Ok(None);
         }

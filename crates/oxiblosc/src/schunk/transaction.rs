@@ -67,8 +67,9 @@ impl State {
             Some(saved) => saved,
             none => none.insert(self.metalayers.copied()?),
         };
-        count.metalayers += saved.list(MetalayerKind::Fixed).len();
-        count.vlmetalayers += saved.list(MetalayerKind::Variable).len();
+        for (count, more) in count.layers.iter_mut().zip(saved.counts()) {
+            *count += more;
+        }
         host.prepare(self, count)
     }
 
@@ -155,7 +156,7 @@ impl SuperChunk {
         step: impl FnOnce(&mut State, &dyn Host) -> Result<T>,
     ) -> Result<T> {
         let mut changing = self.reserve_here()?;
-        changing.lock_as(locked)?;
+        changing.lock_as(Some(locked))?;
         changing.commit_unlocked(|state| step(state, self.host()))
     }
 

@@ -73,8 +73,8 @@ struct Windows<W>(TryVec<Box<LayerWindow<W>>>);
 
 /// The windows of a super-chunk.
 pub struct LayerWindows<W> {
-    fixed: Windows<W>,
-    variable: Windows<W>,
+    /// Those of metalayers of fixed length, and of variable length.
+    lists: [Windows<W>; 2],
     /// Unused windows, for new metalayers.
     spare: TryVec<Box<LayerWindow<W>>>,
 }
@@ -82,8 +82,7 @@ pub struct LayerWindows<W> {
 impl<W> Default for LayerWindows<W> {
     fn default() -> Self {
         Self {
-            fixed: Windows(TryVec::new()),
-            variable: Windows(TryVec::new()),
+            lists: [Windows(TryVec::new()), Windows(TryVec::new())],
             spare: TryVec::new(),
         }
     }
@@ -95,11 +94,11 @@ impl<W: Default> LayerWindows<W> {
     /// # Errors
     /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
     pub fn prepare(&mut self, count: &WindowCounts) -> Result<()> {
-        let (fixed, variable, spare) = (&mut self.fixed.0, &mut self.variable.0, &mut self.spare);
-        let all = count.metalayers + count.vlmetalayers;
-        fixed.reserve((count.metalayers + 1).saturating_sub(fixed.len()))?;
-        variable.reserve((count.vlmetalayers + 1).saturating_sub(variable.len()))?;
-        let shown = fixed.len() + variable.len();
+        let (spare, mut shown, mut all) = (&mut self.spare, 0, 0);
+        for (Windows(list), count) in self.lists.iter_mut().zip(count.layers) {
+            list.reserve((count + 1).saturating_sub(list.len()))?;
+            (shown, all) = (shown + list.len(), all + count);
+        }
         spare.reserve((all + shown).saturating_sub(spare.len()))?;
         while spare.len() + shown < all {
             spare.push(boxed(LayerWindow {
@@ -118,15 +117,9 @@ impl<W: Default> LayerWindows<W> {
         state: &State,
         mut show: impl FnMut(MetalayerKind, usize, Option<(&mut W, &Metalayer)>),
     ) {
-        let kinds = [
-            (MetalayerKind::Fixed, &mut self.fixed, state.metalayers()),
-            (
-                MetalayerKind::Variable,
-                &mut self.variable,
-                state.vlmetalayers(),
-            ),
-        ];
-        for (kind, windows, layers) in kinds {
+        let kinds = [MetalayerKind::Fixed, MetalayerKind::Variable];
+        for (kind, windows) in kinds.into_iter().zip(&mut self.lists) {
+            let layers = state.metalayers.list(kind);
             let before = windows.0.len();
             windows.update(&mut self.spare, layers);
             for (at, (window, layer)) in windows.0.iter_mut().zip(layers).enumerate() {

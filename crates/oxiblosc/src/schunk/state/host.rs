@@ -9,6 +9,8 @@ use crate::context::{Compressor, Decompressor, SchunkInfo};
 use crate::decoding::DecodeContext;
 use crate::encoding::EncodeContext;
 use crate::schunk::Parameters;
+#[cfg(doc)]
+use crate::schunk::layers::MetalayerKind;
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::lock;
 use std::ops::Range;
@@ -161,10 +163,8 @@ impl Host for Contexts {
 pub struct WindowCounts {
     /// Chunks that are stored separately; 0 for a frame.
     pub separate: usize,
-    /// Fixed-length metalayers.
-    pub metalayers: usize,
-    /// Variable-length metalayers.
-    pub vlmetalayers: usize,
+    /// Metalayers, of each [kind](MetalayerKind).
+    pub layers: [usize; 2],
 }
 
 #[cfg(test)]

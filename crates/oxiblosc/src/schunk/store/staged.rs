@@ -265,8 +265,7 @@ impl Staged {
             ..*metadata
         };
         self.base.set_checksums(checksums)?;
-        let metadata = || metadata.encode();
-        let done = self.with_change(|base, change| base.commit(change, &[], None, &metadata));
+        let done = self.commit_frame(&|| metadata.encode());
         if done.is_err() {
             self.base.set_checksums(self.before.checksums)?;
         } else if let ChunkStore::Memory(memory) = &mut self.base {
@@ -289,11 +288,8 @@ impl Staged {
         Ok(())
     }
 
-    /// Runs `body` with the store, and with the one change that makes its chunks the staged ones.
-    fn with_change(
-        &mut self,
-        body: impl FnOnce(&mut ChunkStore, &Change) -> Result<()>,
-    ) -> Result<()> {
+    /// Makes the staged chunks those of the frame, by one change.
+    fn commit_frame(&mut self, metadata: &dyn Fn() -> Result<EncodedMetadata>) -> Result<()> {
         let count = self.base.nchunks();
         let mut stays = TryVec::filled(false, count)?;
         let (mut slots, mut items, mut left) = (TryVec::new(), TryVec::new(), TryVec::new());
@@ -343,6 +339,6 @@ impl Staged {
                 },
             }
         };
-        body(&mut self.base, &change)
+        self.base.commit(&change, &[], None, metadata)
     }
 }

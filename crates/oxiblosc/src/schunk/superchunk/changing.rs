@@ -117,15 +117,11 @@ impl Changing<'_> {
     /// Those of locking and reading a frame.
     #[inline(never)]
     pub(crate) fn lock(&mut self) -> Result<()> {
-        self.lock_for(None)
+        self.lock_as(None)
     }
 
     /// As [`Self::lock`], but in the way that `wanted` says.
-    pub(crate) fn lock_as(&mut self, wanted: Locked) -> Result<()> {
-        self.lock_for(Some(wanted))
-    }
-
-    fn lock_for(&mut self, wanted: Option<Locked>) -> Result<()> {
+    pub(crate) fn lock_as(&mut self, wanted: Option<Locked>) -> Result<()> {
         let mut guard = None;
         while let Some(waiter) = self.try_lock(wanted, guard)? {
             guard = self.wait(waiter)?;
@@ -144,7 +140,7 @@ impl Changing<'_> {
         Ok(guard)
     }
 
-    /// One attempt of [`Self::lock_for`]. If others have locked the frame, gives a waiter for its
+    /// One attempt of [`Self::lock_as`]. If others have locked the frame, gives a waiter for its
     /// lock.
     fn try_lock(
         &mut self,

@@ -19,10 +19,8 @@ impl TransactionNumbers {
     /// The transaction to be abandoned.
     #[inline(always)]
     pub fn given_up(&self) -> Option<u64> {
-        match self.given_up.load(Ordering::Relaxed) {
-            0 => None,
-            number => Some(number),
-        }
+        let number = self.given_up.load(Ordering::Relaxed);
+        (number != 0).then_some(number)
     }
 
     /// Makes the next operation abandon the transaction with this number, if that has not ended by
