@@ -2,7 +2,7 @@
 //! items, one for the goals. Ratios are on a logarithmic axis with a line at 1.
 
 use crate::measure::Measured;
-use crate::rows::{CODECS, FILTERS, Group, ITEMS, Operation, Row, SMALL, Size};
+use crate::rows::{CODECS, FILTERS, Group, ITEMS, Operation, Row, SMALL_SIZES, Size};
 use crate::summary::mean;
 use oxiblosc_testing::data::Kind;
 use std::fmt::Write;
@@ -203,7 +203,9 @@ fn small_panel(svg: &mut String, measured: &[(Row, Measured)]) {
         .iter()
         .filter(|(row, _)| row.case.size == Size::Small)
     {
-        let step = SMALL.iter().position(|nbytes| *nbytes == row.case.nbytes);
+        let step = SMALL_SIZES
+            .iter()
+            .position(|nbytes| *nbytes == row.case.nbytes);
         panel.dot(
             step.expect("a length of the list"),
             shift(row),

@@ -81,7 +81,7 @@ pub const FILTERS: [(u8, &str); 3] = [
     (BITSHUFFLE, "bitshuffle"),
 ];
 /// Lengths of small buffers.
-pub const SMALL: [usize; 5] = [256, 1 << 10, 4 << 10, 16 << 10, 64 << 10];
+pub const SMALL_SIZES: [usize; 5] = [256, 1 << 10, 4 << 10, 16 << 10, 64 << 10];
 /// Numbers of items of one access.
 pub const ITEMS: [usize; 3] = [1, 100, 10_000];
 
@@ -195,7 +195,7 @@ pub fn cases(quick: bool) -> Vec<Case> {
     }
     for codec in [BLOSCLZ, LZ4, ZSTD] {
         for kind in KINDS {
-            cases.extend(SMALL.map(|nbytes| Case {
+            cases.extend(SMALL_SIZES.map(|nbytes| Case {
                 nbytes,
                 size: Size::Small,
                 ..of_level_5(codec, SHUFFLE, kind)

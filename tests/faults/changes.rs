@@ -18,7 +18,7 @@ const ITEMS: i64 = 500;
 /// Bytes of a chunk of many blocks.
 const WIDE: usize = 40_000;
 /// Bytes of one of the three chunks that make a frame a large one.
-const LARGE: usize = 360_000;
+const LARGE_CHUNK: usize = 360_000;
 
 /// What a change starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +167,7 @@ pub fn make(
         Start::Large | Start::Loose => {
             fine(s.meta_add(c"fixed", b"twenty bytes content"));
             for seed in [3, 6, 9] {
-                fine(append(&s, seed, LARGE));
+                fine(append(&s, seed, LARGE_CHUNK));
             }
             fine(s.vlmeta_add(c"first", &data(7, 300)));
             fine(s.vlmeta_add(c"second", b"short"));
@@ -186,9 +186,10 @@ pub fn make(
 pub fn prepare(s: &Schunk, start: Start) {
     let done = match start {
         Start::Wide => widen(s, 300) == 0,
-        Start::Large => append(s, 1, LARGE) == 4,
+        Start::Large => append(s, 1, LARGE_CHUNK) == 4,
         Start::Loose => {
-            append(s, 1, LARGE) == 4 && s.update_chunk(1, &chunk(s, 4, LARGE), true) == 4
+            append(s, 1, LARGE_CHUNK) == 4
+                && s.update_chunk(1, &chunk(s, 4, LARGE_CHUNK), true) == 4
         }
         _ => true,
     };
@@ -243,10 +244,10 @@ pub const CHANGES: &[Change] = &[
     }),
     change("append a chunk", Start::Many, |s| append(s, 10, 64)),
     change("append to a large frame", Start::Large, |s| {
-        append(s, 2, LARGE)
+        append(s, 2, LARGE_CHUNK)
     }),
     change("update in a large frame", Start::Large, |s| {
-        s.update_chunk(1, &chunk(s, 4, LARGE), true)
+        s.update_chunk(1, &chunk(s, 4, LARGE_CHUNK), true)
     }),
     change("delete from a large frame", Start::Large, |s| {
         s.delete_chunk(1)
@@ -255,13 +256,13 @@ pub const CHANGES: &[Change] = &[
         s.vlmeta_add(c"large", &data(6, 200))
     }),
     change("insert into a large frame", Start::Large, |s| {
-        s.insert_chunk(1, &chunk(s, 12, LARGE), true)
+        s.insert_chunk(1, &chunk(s, 12, LARGE_CHUNK), true)
     }),
     change("reorder a large frame", Start::Large, |s| {
         s.reorder(&[3, 1, 0, 2])
     }),
     change("special chunk into a large frame", Start::Large, |s| {
-        s.update_chunk(1, &chunk(s, 0, LARGE), true)
+        s.update_chunk(1, &chunk(s, 0, LARGE_CHUNK), true)
     }),
     change("slice of a large frame", Start::Large, |s| {
         s.set_slice(44_990, 45_020, &data(21, 240))
@@ -279,10 +280,10 @@ pub const CHANGES: &[Change] = &[
         s.set_slice(45_100, 45_160, &data(21, 60 * 8))
     }),
     change("append to a loose frame", Start::Loose, |s| {
-        append(s, 2, LARGE)
+        append(s, 2, LARGE_CHUNK)
     }),
     change("update a loose frame", Start::Loose, |s| {
-        s.update_chunk(0, &chunk(s, 4, LARGE), true)
+        s.update_chunk(0, &chunk(s, 4, LARGE_CHUNK), true)
     }),
     change("delete from a loose frame", Start::Loose, |s| {
         s.delete_chunk(1)

@@ -28,7 +28,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A frame below this size has no room.
-const SMALL: u64 = 1 << 20;
+const MAX_COMPACT: u64 = 1 << 20;
 
 /// Ours and the reference.
 fn both() -> Option<[Library; 2]> {
@@ -457,10 +457,10 @@ fn check(name: &str, writing: Writing, sizes: &[Sizes; 2], report: &mut Report) 
         )
     };
     let most_open = match (ours.closed, writing) {
-        (closed, _) if closed < SMALL => closed,
+        (closed, _) if closed < MAX_COMPACT => closed,
         // Room for the index to grow, and none between chunks.
         (closed, Writing::Once) => closed / 48 * 49,
-        (closed, Writing::InPlaces) => closed / 8 * 9 + SMALL / 8,
+        (closed, Writing::InPlaces) => closed / 8 * 9 + MAX_COMPACT / 8,
     };
     report.check(ours.open <= most_open, "room while open", line);
     let most_closed = match writing {

@@ -16,7 +16,7 @@ use oxiblosc_testing::folder::{Folder, without_syncs};
 use oxiblosc_testing::isolated::isolated;
 use oxiblosc_testing::needs::skip;
 use oxiblosc_testing::report::Report;
-use standing::{All, Nesting, STANDING, Seen};
+use standing::{All, Listing, Nesting, STANDING};
 
 /// Who makes the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +73,8 @@ fn differs(standing: Nesting, call: &Call, user: User) -> Option<&'static str> {
 /// What a call left, and what it returned.
 struct Done {
     rc: i64,
-    before: Seen,
-    after: Seen,
+    before: Listing,
+    after: Listing,
 }
 
 impl Done {

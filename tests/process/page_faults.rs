@@ -14,7 +14,7 @@ const ITEM: usize = 8;
 const CALLS: [u8; 2] = [10, 40];
 /// More page faults for each call than this mean that it gets memory from the system. A compressed
 /// block has some 28 pages.
-const MOST: i64 = 8;
+const MAX_FAULTS: i64 = 8;
 
 /// How many page faults the process has had that needed no input.
 fn page_faults() -> i64 {
@@ -47,8 +47,8 @@ fn check(what: &str, mut call: impl FnMut(u8)) {
         (page_faults() - before) / i64::from(count)
     });
     assert!(
-        counts.any(|each| each <= MOST),
-        "{what}: more than {MOST} page faults for each call"
+        counts.any(|each| each <= MAX_FAULTS),
+        "{what}: more than {MAX_FAULTS} page faults for each call"
     );
 }
 

@@ -29,15 +29,15 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// What became of an attempt to take the lock.
 pub enum Attempt {
     /// It was taken.
-    Taken {
+    Acquired {
         /// Whether there was a writer since this handle last had the lock, so that its state may be
         /// out of date.
         changed: bool,
     },
     /// An operation of this thread holds it through another handle, which excludes writers for this
     /// handle, too. So this one did not take it, and has nothing to release.
-    Held {
-        /// As for [`Self::Taken`].
+    AlreadyHeld {
+        /// As for [`Self::Acquired`].
         changed: bool,
     },
     /// Others hold it, or wait for it and come first.
@@ -207,7 +207,9 @@ impl SidecarLock {
         let mut guard = None;
         loop {
             match self.attempt(exclusive, false, guard)? {
-                Attempt::Taken { changed } | Attempt::Held { changed } => return Ok(changed),
+                Attempt::Acquired { changed } | Attempt::AlreadyHeld { changed } => {
+                    return Ok(changed);
+                }
                 Attempt::Busy(waiter) => guard = Some(waiter.wait(operation::timeout(0))?),
             }
         }
@@ -228,7 +230,7 @@ impl SidecarLock {
         self.forget_in_child();
         if self.depth > 0 {
             self.depth += 1;
-            return Ok(Attempt::Taken { changed: false });
+            return Ok(Attempt::Acquired { changed: false });
         }
         self.forget_closed();
         if !exclusive && self.file.is_none() {
@@ -237,7 +239,7 @@ impl SidecarLock {
                     self.since = Some(Instant::now());
                     self.depth = 1;
                     // The file system may be written elsewhere.
-                    return Ok(Attempt::Taken { changed: true });
+                    return Ok(Attempt::Acquired { changed: true });
                 }
                 there => self.file = there,
             }
@@ -275,7 +277,7 @@ impl SidecarLock {
         self.since = Some(Instant::now());
         self.depth = 1;
         self.file = Some(LockFile { file, identity });
-        Ok(Attempt::Taken { changed })
+        Ok(Attempt::Acquired { changed })
     }
 
     /// The result of an attempt when others hold the lock.
@@ -288,7 +290,7 @@ impl SidecarLock {
         let count = count_in(file)?;
         match exclusive {
             true => Err(Error::LOCK.at(Doing::LockByThisThread)),
-            false => Ok(Attempt::Held {
+            false => Ok(Attempt::AlreadyHeld {
                 changed: self.has_changed(identity, count),
             }),
         }

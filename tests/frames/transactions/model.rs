@@ -197,14 +197,14 @@ impl Subject {
     }
 
     /// What the handle shows.
-    fn look(&self) -> Look {
+    fn look(&self) -> Snapshot {
         let items = self.array.as_ref().map(|array| {
             // The shape follows at the next call.
             assert!(array.refresh() >= 0);
             (array.shape(), array.to_buffer())
         });
         let fields = self.s.fields();
-        Look {
+        Snapshot {
             state: read(&self.s),
             numbers: (fields.nchunks, fields.nbytes, fields.chunksize),
             layers: (fields.nmetalayers, fields.nvlmetalayers),
@@ -226,7 +226,7 @@ impl Subject {
 type Items = (Vec<i64>, Result<Vec<u8>, i32>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Look {
+struct Snapshot {
     state: State,
     numbers: (i64, i64, i32),
     layers: (u16, i16),

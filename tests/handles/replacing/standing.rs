@@ -157,7 +157,7 @@ pub struct Entry {
 }
 
 /// All names in a folder.
-pub type Seen = BTreeMap<String, Entry>;
+pub type Listing = BTreeMap<String, Entry>;
 
 impl Content {
     pub fn of_bytes(bytes: &[u8]) -> Self {
@@ -434,7 +434,7 @@ impl All {
     }
 
     /// What has come through it, as its content.
-    pub fn add_pipe(&self, pipe: &mut File, seen: &mut Seen) {
+    pub fn add_pipe(&self, pipe: &mut File, seen: &mut Listing) {
         let (mut all, mut part) = (Vec::new(), [0; 65536]);
         while let Ok(len @ 1..) = pipe.read(&mut part) {
             all.extend(&part[..len]);
@@ -445,8 +445,8 @@ impl All {
     }
 
     /// All that is there.
-    pub fn seen(&self) -> Seen {
-        let mut seen = Seen::new();
+    pub fn seen(&self) -> Listing {
+        let mut seen = Listing::new();
         see(&self.base.join("shown"), "", &mut seen);
         seen
     }
@@ -456,7 +456,7 @@ fn link(to: &str, at: &Path) {
     symlink(to, at).expect("a link");
 }
 
-fn see(folder: &Path, name: &str, seen: &mut Seen) {
+fn see(folder: &Path, name: &str, seen: &mut Listing) {
     let path = folder.join(name);
     let there = path.symlink_metadata().expect("what was listed");
     let kind = there.file_type();

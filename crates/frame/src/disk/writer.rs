@@ -38,8 +38,8 @@ impl Disk {
             return Ok(LockState::NotNeeded);
         };
         let (kept, changed) = match lock.attempt(false, after_writers, None)? {
-            Attempt::Taken { changed } => (LockState::Locked, changed),
-            Attempt::Held { changed } => (LockState::NotNeeded, changed),
+            Attempt::Acquired { changed } => (LockState::Locked, changed),
+            Attempt::AlreadyHeld { changed } => (LockState::NotNeeded, changed),
             Attempt::Busy(waiter) => return Ok(LockState::Busy(FrameWaiter::LockFile(waiter))),
         };
         let was_closed = lock.take_was_closed();
@@ -98,7 +98,7 @@ impl Disk {
         }
         if let Some(lock) = &mut self.locks.lock_file {
             match lock.attempt(true, false, lock_file)? {
-                Attempt::Taken { changed } | Attempt::Held { changed } => {
+                Attempt::Acquired { changed } | Attempt::AlreadyHeld { changed } => {
                     self.last_read.stale |= changed
                 }
                 Attempt::Busy(waiter) => return Ok(Some(FrameWaiter::LockFile(waiter))),

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// How long a waiting thread sleeps before it checks whether its time is up.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-impl Held {
+impl LockOwner {
     /// The file through which the lock is taken.
     ///
     /// # Errors
@@ -48,12 +48,12 @@ impl Held {
 /// The lock, shared by all users of the map.
 pub(super) struct MapLock {
     path: CStrBuf,
-    held: Mutex<Held>,
+    owner: Mutex<LockOwner>,
     /// Wakes waiting threads when the lock is released.
-    left: Condvar,
+    released: Condvar,
 }
 
-struct Held {
+struct LockOwner {
     /// Which thread holds the lock, and how often it took it.
     thread: u64,
     count: usize,
@@ -76,18 +76,18 @@ impl MapLock {
     pub(super) fn new(path: &CStr) -> Result<Self> {
         Ok(Self {
             path: CStrBuf::copy_of(path)?,
-            held: Mutex::new(Held::unlocked(true)),
-            left: Condvar::new(),
+            owner: Mutex::new(LockOwner::unlocked(true)),
+            released: Condvar::new(),
         })
     }
 
     /// The state of the lock in this process.
-    fn held(&self) -> MutexGuard<'_, Held> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.forks != locks::forks() {
-            *held = Held::unlocked(false);
+    fn owner(&self) -> MutexGuard<'_, LockOwner> {
+        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        if owner.forks != locks::forks() {
+            *owner = LockOwner::unlocked(false);
         }
-        held
+        owner
     }
 
     /// Takes the lock with `how`, unless this thread holds it already, perhaps through another
@@ -103,36 +103,36 @@ impl MapLock {
         end: Option<Instant>,
         how: impl FnOnce(&ChangeLock, &File) -> Result<Option<Exclusion>>,
     ) -> Result<Option<Exclusion>> {
-        let (mut held, thread) = (self.held(), thread::number());
-        while held.count > 0 && held.thread != thread {
+        let (mut owner, thread) = (self.owner(), thread::number());
+        while owner.count > 0 && owner.thread != thread {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
                 return Err(Error::LOCK);
             }
             let (again, _) = self
-                .left
+                .released
                 .wait_timeout(
-                    held,
+                    owner,
                     left.map_or(CHECK_INTERVAL, |left| left.min(CHECK_INTERVAL)),
                 )
                 .unwrap_or_else(PoisonError::into_inner);
-            held = again;
+            owner = again;
         }
-        let held = &mut *held;
-        if held.count == 0 {
-            held.file = held.file.take().filter(OwnFile::is_open);
-            if held.file.is_none() {
-                held.file = self.open_again(map).map(OwnFile::new);
-                held.file.as_ref().map(OwnFile::keep);
+        let owner = &mut *owner;
+        if owner.count == 0 {
+            owner.file = owner.file.take().filter(OwnFile::is_open);
+            if owner.file.is_none() {
+                owner.file = self.open_again(map).map(OwnFile::new);
+                owner.file.as_ref().map(OwnFile::keep);
             }
-            match how(&held.lock, held.locked_file(map)?)? {
-                Some(exclusion) => held.exclusion = exclusion,
+            match how(&owner.lock, owner.locked_file(map)?)? {
+                Some(exclusion) => owner.exclusion = exclusion,
                 None => return Ok(None),
             }
         }
-        held.thread = thread;
-        held.count += 1;
-        Ok(Some(held.exclusion))
+        owner.thread = thread;
+        owner.count += 1;
+        Ok(Some(owner.exclusion))
     }
 
     /// Opens the file of the map again. None if the path leads to another file by now.
@@ -168,9 +168,10 @@ impl MapLock {
 
     /// See [`Storage::complete_lock`].
     pub(super) fn complete(&self, map: &Map) -> bool {
-        let held = self.held();
-        held.locked_file(map)
-            .is_ok_and(|file| held.lock.complete(file))
+        let owner = self.owner();
+        owner
+            .locked_file(map)
+            .is_ok_and(|file| owner.lock.complete(file))
     }
 
     pub(super) fn share(&self, map: &Map, timeout: Duration) -> bool {
@@ -189,14 +190,14 @@ impl MapLock {
     }
 
     pub(super) fn release(&self, map: &Map) {
-        let held = &mut *self.held();
-        if held.count == 1 {
-            held.file = held.file.take().filter(OwnFile::is_open);
-            if let Some(file) = held.file.as_deref().or(map.file().ok()) {
-                held.lock.release(file);
+        let owner = &mut *self.owner();
+        if owner.count == 1 {
+            owner.file = owner.file.take().filter(OwnFile::is_open);
+            if let Some(file) = owner.file.as_deref().or(map.file().ok()) {
+                owner.lock.release(file);
             }
-            self.left.notify_one();
+            self.released.notify_one();
         }
-        held.count = held.count.saturating_sub(1);
+        owner.count = owner.count.saturating_sub(1);
     }
 }

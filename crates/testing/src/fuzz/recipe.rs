@@ -4,7 +4,7 @@
 use super::numbers::{Input, Random};
 
 /// The largest data that a recipe makes.
-const MOST: usize = 300 << 10;
+const MAX_DATA: usize = 300 << 10;
 /// The most steps of a recipe. More would make runs slow.
 const MOST_STEPS: usize = 24;
 
@@ -12,12 +12,12 @@ const MOST_STEPS: usize = 24;
 pub fn make(input: &mut Input) -> Box<[u8]> {
     let mut data = Vec::new();
     for _ in 0..MOST_STEPS {
-        if input.0.is_empty() || data.len() >= MOST {
+        if input.0.is_empty() || data.len() >= MAX_DATA {
             break;
         }
         step(input, &mut data);
     }
-    data.truncate(MOST);
+    data.truncate(MAX_DATA);
     data.into()
 }
 

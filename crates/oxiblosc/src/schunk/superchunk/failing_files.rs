@@ -221,15 +221,15 @@ struct Scenario {
 }
 
 /// A call. It gives what was asked for.
-type Call = fn(&Held) -> Result<Vec<u8>>;
+type Call = fn(&Opened) -> Result<Vec<u8>>;
 
 /// The handle: of an array, or of another super-chunk.
-enum Held {
+enum Opened {
     Schunk(SuperChunk),
     Array(Array),
 }
 
-impl Held {
+impl Opened {
     fn schunk(&self) -> &SuperChunk {
         match self {
             Self::Schunk(schunk) => schunk,
@@ -409,7 +409,7 @@ const SCENARIOS: [Scenario; 4] = [
 const COUNTS: [usize; 8] = [1, 2, 3, 6, 12, 40, 120, usize::MAX];
 
 /// What a handle shows, and whether new chunks get checksums.
-fn shown(held: &Held) -> (Content, bool) {
+fn shown(held: &Opened) -> (Content, bool) {
     let schunk = held.schunk();
     let shown = content(schunk);
     let state = schunk.read().expect("the state");
@@ -425,7 +425,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn open(&self, faults: Arc<Faults>) -> Result<Held> {
+    fn open(&self, faults: Arc<Faults>) -> Result<Opened> {
         let files = FailingFiles {
             faults,
             is_filesystem: self.kept != Kept::BackEnd,
@@ -441,8 +441,8 @@ impl Case<'_> {
         let (store, loaded) = ChunkStore::open(&name, 0, options)?;
         let schunk = SuperChunk::of_loaded(store, loaded, 1)?;
         match self.scenario.name {
-            "array" => Array::of(schunk).map(Held::Array),
-            _ => Ok(Held::Schunk(schunk)),
+            "array" => Array::of(schunk).map(Opened::Array),
+            _ => Ok(Opened::Schunk(schunk)),
         }
     }
 
@@ -462,7 +462,7 @@ impl Case<'_> {
     }
 
     /// A handle of a copy of the frame, which another handle has changed since.
-    fn start(&self, faults: &Arc<Faults>) -> Held {
+    fn start(&self, faults: &Arc<Faults>) -> Opened {
         remove(self.path);
         super::opening::copy_all(self.created, self.path);
         let own = self.open(faults.clone()).expect("a frame");

@@ -6,7 +6,7 @@ use super::super::model::{Model, count, ranges};
 use super::super::numbers::Input;
 
 /// The most items of an array.
-const MOST: usize = 2000;
+const MAX_ITEMS: usize = 2000;
 /// The largest data that is read of a frame's array.
 const LARGEST: usize = 1 << 20;
 
@@ -123,7 +123,7 @@ fn sequence(input: &mut Input) {
             2 => {
                 let mut new = shape.clone();
                 new[axis] = below(input, 2 * most);
-                if count(&new) > MOST {
+                if count(&new) > MAX_ITEMS {
                     continue;
                 }
                 assert_eq!(array.resize(&new), 0);
@@ -139,7 +139,7 @@ fn sequence(input: &mut Input) {
                     chunk * below(input, 3)
                 };
                 let whole = at == shape[axis] || (at < shape[axis] && len % chunk == 0);
-                if count(&part) == 0 || !whole || count(&part) + count(&shape) > MOST {
+                if count(&part) == 0 || !whole || count(&part) + count(&shape) > MAX_ITEMS {
                     continue;
                 }
                 let new = bytes(count(&part) * item, 1);

@@ -7,7 +7,7 @@ use oxiblosc_codecs::{ndlz, zfp};
 use oxiblosc_filters::{FILTERS, FilterKind, filter_id};
 
 /// The most items of a block; more would make runs slow.
-const MOST: usize = 20_000;
+const MAX_DATA: usize = 20_000;
 
 /// What the first byte of an input says, modulo [`KINDS`].
 const KINDS: u8 = 6;
@@ -50,7 +50,9 @@ fn shape(input: &mut Input) -> BlockShape {
     let mut nitems = 1;
     for dim in &mut dims[..ndim] {
         let len = 1 + usize::from(input.byte());
-        let len = len.min(MOST / nitems).min(if ndim > 2 { 20 } else { 255 });
+        let len = len
+            .min(MAX_DATA / nitems)
+            .min(if ndim > 2 { 20 } else { 255 });
         nitems *= len;
         *dim = len as i32;
     }
