@@ -145,10 +145,12 @@ impl Disk {
             return Ok(());
         }
         self.survey()?;
-        let over = packed.iter().map(|(pos, _, new)| (*pos, 0, &new[..]));
-        let over: TryVec<ChunkWrite> = over.collect_vec()?;
+        let over = packed
+            .iter()
+            .map(|(pos, _, new)| ChunkWrite::whole(*pos, new));
+        let over = over.collect_vec()?;
         let mut binding = self.view.binding;
-        for (pos, _, new) in &over {
+        for (pos, _, new) in packed {
             if let Some(known) = binding {
                 let new = EncodedChunk::parse(new).and_then(|new| sum_of(&new));
                 let sums = self.sum_at(*pos).ok().zip(new.ok());

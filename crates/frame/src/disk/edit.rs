@@ -259,17 +259,12 @@ impl Disk {
         chunk_change: ChunkChange,
         next: EncodedMetadata,
     ) -> Result<()> {
-        let ChunkChange {
-            change,
-            specials,
-            leaves,
-            ..
-        } = chunk_change;
+        let (change, leaves) = (chunk_change.change, chunk_change.leaves);
         let chunks = chunk_change.new_chunks()?;
         let tails = self.tails(change, &chunks)?;
         let bytes = chunk_change.new_bytes() + tails.iter().sum::<u64>();
         let count = self.view.offsets.len();
-        if !matches!(change, Change::Nothing) || !specials.is_empty() {
+        if !matches!(change, Change::Nothing) || !chunk_change.specials.is_empty() {
             let most = change.count(count).max(count);
             self.make_room(file, most + 1, bytes)?;
         }
@@ -325,11 +320,11 @@ impl Disk {
         let mut added: TryVec<ChunkWrite> = TryVec::new();
         if self.location.kind == FrameKind::Contiguous {
             let placed = positions.iter().zip(chunks);
-            added.extend(placed.map(|(pos, chunk)| (*pos, 0, chunk.bytes)))?;
+            added.extend(placed.map(|(pos, chunk)| ChunkWrite::whole(*pos, chunk.bytes)))?;
         }
         let new = added.len();
         let over = self.edited(change, Some(&mut added))?;
-        let edited = over.iter().chain(&added[new..]).map(|(pos, ..)| *pos);
+        let edited = over.iter().chain(&added[new..]).map(|write| write.chunk);
         let mut loose = edited.collect_vec()?;
         if matches!(change, Change::Update(_)) {
             let new = chunks.iter().zip(positions).skip(specials.len());
@@ -381,10 +376,10 @@ impl Disk {
             ..Writes::default()
         };
         let header_len = u64::from(extent.header_len);
-        let dead = |(pos, at, new): &ChunkWrite<'a>| (header_len + pos + at, *new);
+        let dead = |write: &ChunkWrite<'a>| (header_len + write.pos(), write.bytes);
         writes.dead.extend(added.iter().map(dead))?;
-        for (pos, at, new) in over {
-            writes.over(header_len + pos + at, new)?;
+        for write in over {
+            writes.over(header_len + write.pos(), write.bytes)?;
         }
         let (from, new) = new_offsets(&delta, count)?;
         self.write_offsets(&mut writes, from, &new)?;

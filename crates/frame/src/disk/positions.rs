@@ -31,9 +31,28 @@ const TAIL: u64 = 16;
 const MIN_TAILED: u64 = 4 << 10;
 const MAX_TAILS: u64 = 32;
 
-/// A write of bytes of a chunk: the place of the chunk, in bytes from the end of the header; the
-/// pos of the bytes in it; and the bytes.
-pub(super) type ChunkWrite<'a> = (u64, u64, &'a [u8]);
+/// A write of bytes of a chunk.
+#[derive(Clone, Copy)]
+pub(super) struct ChunkWrite<'a> {
+    /// The position of the chunk, in bytes from the end of the header.
+    pub(super) chunk: u64,
+    /// That of the bytes in it.
+    pub(super) at: u64,
+    pub(super) bytes: &'a [u8],
+}
+
+impl<'a> ChunkWrite<'a> {
+    /// A write of a whole chunk at this position.
+    pub(super) fn whole(chunk: u64, bytes: &'a [u8]) -> Self {
+        let at = 0;
+        Self { chunk, at, bytes }
+    }
+
+    /// The position of the bytes, from the end of the header.
+    pub(super) fn pos(&self) -> u64 {
+        self.chunk + self.at
+    }
+}
 
 /// Removes the files of chunks. Those that cannot be removed stay.
 fn remove_files<'a>(paths: &mut ChunkPaths, numbers: impl IntoIterator<Item = &'a u64>) {
@@ -122,27 +141,27 @@ impl Disk {
             let ChangedChunk::Edited(edits) = *item else {
                 continue;
             };
-            let ChunkPosition::At(pos) = self.view.offsets.position(*nchunk)? else {
+            let ChunkPosition::At(chunk) = self.view.offsets.position(*nchunk)? else {
                 return Err(Error::INVALID_PARAM);
             };
             for edit in edits {
-                let (at, new) = (edit.at as u64, &edit.new[..]);
-                if edit.len == new.len() {
-                    over.push((pos, at, new))?;
+                let (at, bytes) = (edit.at as u64, &edit.new[..]);
+                if edit.len == bytes.len() {
+                    over.push(ChunkWrite { chunk, at, bytes })?;
                     continue;
                 }
                 let (Some(added), Some(space)) = (&mut added, &mut self.space) else {
                     return Err(Error::INVALID_PARAM);
                 };
-                if edit.len != 0 || !space.free.grow(pos, at, new.len() as u64)? {
+                if edit.len != 0 || !space.free.grow(chunk, at, bytes.len() as u64)? {
                     return Err(Error::INVALID_PARAM);
                 }
-                added.push((pos, at, new))?;
+                added.push(ChunkWrite { chunk, at, bytes })?;
             }
         }
-        for (pos, at, new) in &over {
+        for write in &over {
             // Another chunk may begin between the start of this one and the end of the write.
-            if self.is_other_between(*pos, pos + at + new.len() as u64)? {
+            if self.is_other_between(write.chunk, write.pos() + write.bytes.len() as u64)? {
                 return Err(Error::DATA);
             }
         }

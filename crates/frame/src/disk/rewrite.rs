@@ -80,12 +80,12 @@ impl Disk {
         let header_len = next.header.len() as u64;
         let mut parts: TryVec<(u64, &[u8])> = TryVec::new();
         let edits = self.edited(change, None)?;
-        let loose = edits.iter().map(|(pos, ..)| *pos).collect_vec()?;
+        let loose = edits.iter().map(|write| write.chunk).collect_vec()?;
         let mut tight = ClosedHoles::default();
         if self.location.kind == FrameKind::Contiguous {
             let added = chunks.iter().zip(positions);
             parts.extend(added.map(|(chunk, pos)| (*pos, chunk.bytes)))?;
-            parts.extend(edits.iter().map(|(pos, at, new)| (pos + at, *new)))?;
+            parts.extend(edits.iter().map(|write| (write.pos(), write.bytes)))?;
             if free.free_bytes() > holes
                 && let Some(closed) = self.tighten(file, &mut free, &mut offsets, &parts)?
             {
@@ -136,20 +136,15 @@ impl Disk {
         end: u64,
         binding: Option<Binding>,
     ) -> Result<Image> {
-        let EncodedMetadata {
-            header,
-            trailer,
-            cbytes,
-        } = next;
         let before = self.view.trailer();
-        let trailer = trailer.as_deref().unwrap_or(before);
+        let trailer = next.trailer.as_deref().unwrap_or(before);
         let is_other = *offsets != self.view.offsets
             || fingerprint::without(trailer) != fingerprint::without(before);
         let (data_len, cbytes) = match self.location.kind {
             FrameKind::Contiguous => (end, end),
-            FrameKind::Sparse => (0, cbytes),
+            FrameKind::Sparse => (0, next.cbytes),
         };
-        let mut image = Image::new(header, trailer, offsets, data_len, cbytes)?;
+        let mut image = Image::new(next.header, trailer, offsets, data_len, cbytes)?;
         let stamp = self.view.next_stamp();
         image.write_fingerprint(self.view.checksums, binding, stamp);
         if is_other && image.header == self.view.header && !offsets.is_empty() {

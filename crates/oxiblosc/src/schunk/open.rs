@@ -258,29 +258,23 @@ impl SuperChunk {
     }
 
     fn create_as(storage: StorageParams, hidden: bool) -> Result<Self> {
-        let StorageParams {
-            place,
-            cparams,
-            dparams,
-            protection,
-        } = storage;
-        let path = match place {
+        let path = match storage.place {
             Place::Memory | Place::Frame => None,
             Place::File(path) | Place::Directory(path) => Some(c_path(path)?),
         };
-        if let (Place::Directory(_), Some(path)) = (place, &path)
+        if let (Place::Directory(_), Some(path)) = (storage.place, &path)
             && paths::kind(path)?.is_some()
         {
             return Err(Error::FILE_OPEN);
         }
         let new = NewSuperChunk {
             path: path.as_deref(),
-            contiguous: matches!(place, Place::Frame | Place::File(_)),
-            options: &|| protection.options(),
+            contiguous: matches!(storage.place, Place::Frame | Place::File(_)),
+            options: &|| storage.protection.options(),
             hidden,
-            checksums: protection.checksums,
-            parameters: cparams.recorded(),
-            host: contexts(cparams, dparams)?,
+            checksums: storage.protection.checksums,
+            parameters: storage.cparams.recorded(),
+            host: contexts(storage.cparams, storage.dparams)?,
             id: None,
         };
         new.make()

@@ -222,12 +222,8 @@ impl State {
 
     /// A chunk of special values, with `nbytes` bytes of data.
     pub(crate) fn special_chunk(&self, kind: Special, nbytes: i32) -> Result<TryVec<u8>> {
-        let Parameters {
-            typesize,
-            blocksize,
-            ..
-        } = self.parameters;
-        special_chunk(kind, nbytes, typesize, blocksize)
+        let new = &self.parameters;
+        special_chunk(kind, nbytes, new.typesize, new.blocksize)
     }
 
     /// The header of a new frame with this state, without its metalayers.
