@@ -136,8 +136,8 @@ impl Hooks for NoHooks {}
 
 impl RegisteredFunctions for NoHooks {}
 
-/// What `hooks` makes, if functions of the program are needed; otherwise [`NoHooks`], which takes no
-/// memory.
+/// What `hooks` makes, if functions of the program are needed; otherwise [`NoHooks`], which takes
+/// no memory.
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`].

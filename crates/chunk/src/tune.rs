@@ -42,8 +42,8 @@ impl Parameters {
     }
 
     /// The block size in bytes for a chunk of `nbytes` bytes: the one in the parameters or, if that
-    /// is 0 or less, the tuner's choice. In an empty chunk it is the one in the parameters, whatever
-    /// that is.
+    /// is 0 or less, the tuner's choice. In an empty chunk it is the one in the parameters,
+    /// whatever that is.
     pub fn tuned_blocksize(&self, nbytes: i32) -> i32 {
         let user = self.blocksize.max(0);
         if user == 0 && nbytes < self.typesize {
