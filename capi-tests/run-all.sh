@@ -53,6 +53,22 @@ lock_models() {
     models -p oxiblosc-pool --lib model:: -- --skip one_caller_two_workers
 }
 
+# cargo_test <cargo's arguments...>
+cargo_test() { cargo test --workspace --profile checked --no-fail-fast "$@"; }
+
+# All tests of all crates. Cargo runs one program after the other, and many of them wait more than they compute: so there are two cargos,
+# and what the second one says is shown behind the first.
+cargo_tests() {
+  local beside outcome=0
+  cargo_test --no-run || return 1
+  { cargo_test --test '[e-z]*' && cargo_test --doc; } >"$target/tests.log" 2>&1 &
+  beside=$!
+  cargo_test --lib --bins --test '[a-d]*' || outcome=1
+  wait $beside || outcome=1
+  cat "$target/tests.log"
+  return $outcome
+}
+
 # The examples in Rust, which cargo compiled with the tests. Those in C are among the C programs.
 examples() {
   local source name
@@ -84,31 +100,34 @@ echo "LIBCLANG_PATH=${LIBCLANG_PATH:-(not set)}"
 step "The reference library to compare with"
 need_reference
 
-# One test of a crate after the other leaves much of two processors idle, and so does linking. So there are two rows of steps, and what the
-# second one says is shown behind the first.
+# Linking, installing and tests that wait leave much of two processors idle. So there are three rows of steps, and what the others say is
+# shown behind the first.
 crates() {
   step "Plugins to load"
   need_plugins
   check "cargo fmt" cargo fmt --all --check
   check "cargo clippy" cargo clippy --workspace --profile checked --all-targets --quiet -- -D warnings
-  check "cargo test" cargo test --workspace --profile checked --no-fail-fast
+  check "cargo test" cargo_tests
   check "Examples in Rust" examples
   check "Documentation of the crates" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --profile checked --quiet
   check "Crash and power with checksums" env BLOSC_CHECKSUMS=1 cargo test --workspace --profile checked --test faults -- crash::sweep power::sweep
 }
 
-others() {
+library() {
   check "Build and install into ${prefix#"$root"/}" build_and_install
   check "Compile the C programs against what is installed" c_programs
   check "C programs: shared library, static library, under valgrind" run_labelled 'shared|static|memcheck'
   check "Programs in other languages" run_labelled ffi
   check "What is installed: names, links, symbols, pkg-config" run_labelled package
   check "What is installed, as packagers look at it: licences, hardening, symbols file, wheel" packaging/check-installed.sh
+  # The others take minutes: see the scripts.
+  check "A client: PyTables, HDF5 files by one library and read by the other" capi-tests/clients/pytables.sh --quick
+}
+
+systems() {
   # Its cross compilers are those of an x86-64.
   [ "$(uname -m)" != x86_64 ] ||
     check "Other systems and processors: Windows under wine, musl, macOS, AArch64 under qemu" capi-tests/toolchains.sh --quick
-  # The others take minutes: see the scripts.
-  check "A client: PyTables, HDF5 files by one library and read by the other" capi-tests/clients/pytables.sh --quick
   check "Models of the locks" lock_models
   check "The fuzz targets compile" fuzz_targets
 }
@@ -121,16 +140,19 @@ row() (
   exit $failed
 )
 
-rm -f "$target"/{crates,others}.summary
-row others >"$target/others.log" 2>&1 &
-beside=$!
+rm -f "$target"/{crates,library,systems}.summary
+row library >"$target/library.log" 2>&1 &
+library=$!
+row systems >"$target/systems.log" 2>&1 &
+systems=$!
 # What runs beside does not get an interruption from the keyboard.
 trap 'kill 0' INT
 failed=0
 row crates || failed=1
-wait $beside || failed=1
-cat "$target/others.log"
+wait $library || failed=1
+wait $systems || failed=1
+cat "$target"/{library,systems}.log
 
 printf '\n=== Summary  [%02d:%02d]\n' $((SECONDS / 60)) $((SECONDS % 60))
-cat "$target"/{crates,others}.summary || failed=1
+cat "$target"/{crates,library,systems}.summary || failed=1
 exit $failed

@@ -60,7 +60,7 @@ crate_tests() {
   need_target "$for_target" || return 1
   mkdir -p "$work/$name"
   env -u CI -u OXIBLOSC_REFERENCE -u OXIBLOSC_PLUGIN_PYTHON CARGO_TARGET_DIR="$target" \
-    cargo test --profile checked --target "$for_target" "${kinds[@]}" --no-fail-fast ${*/#/-p } >"$work/$name/tests.log" 2>&1
+    cargo test --profile $profile --target "$for_target" "${kinds[@]}" --no-fail-fast ${*/#/-p } >"$work/$name/tests.log" 2>&1
   local outcome=$?
   grep -E '^test result|FAILED|panicked|^error' "$work/$name/tests.log"
   return "$outcome"
@@ -185,8 +185,8 @@ END_OF_FILE
   # How much stack a call takes is measured on the machine itself: qemu's threads have other stacks.
   without=(-E small_stacks)
   OXIBLOSC_UNDER_QEMU=1 programs aarch64 'shared|static' -DCMAKE_TOOLCHAIN_FILE="$work/aarch64.cmake" || return 1
-  # The tests of the filters are those of NEON against the portable code.
-  local crates=(oxiblosc-filters)
+  # The tests of the filters are those of NEON against the portable code. Without optimisation they take minutes.
+  local crates=(oxiblosc-filters) profile=checked
   [ -n "$quick" ] || crates+=(oxiblosc-{chunk,codecs,base,io,frame})
   crate_tests aarch64 aarch64-unknown-linux-gnu "${crates[@]}"
 }

@@ -74,7 +74,7 @@ need_packages() {
   echo "installing: ${missing[*]}"
   [ -n "${lists_are_new:-}" ] || as_root apt-get update -qq || echo "apt-get update failed; going on with the lists that are there"
   lists_are_new=yes
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o DPkg::Lock::Timeout=300 --no-install-recommends "${missing[@]}" >/dev/null ||
     die "apt-get could not install: ${missing[*]}"
 }
 
