@@ -60,6 +60,14 @@ BLOSC_EXPORT int oxiblosc_schunk_check_places(blosc2_schunk *schunk);
 BLOSC_EXPORT int oxiblosc_schunk_check_chunk(blosc2_schunk *schunk, int64_t nchunk);
 
 /**
+ * Sets how many bytes of memory the library keeps at most for the next call, while nothing needs
+ * them, and frees what it keeps beyond that. At first that is what the environment variable
+ * `BLOSC_KEPT_MEMORY` says, or 16 MiB. `blosc2_free_resources` and `blosc2_destroy` free all of
+ * it. Returns the number before, or `BLOSC2_ERROR_INVALID_PARAM` for a negative one.
+ */
+BLOSC_EXPORT int64_t oxiblosc_set_kept_memory(int64_t nbytes);
+
+/**
  * Begins a transaction: from now on all changes of a super-chunk are kept in memory (chunks,
  * metalayers of both kinds, the shape of an array: give `array->sc`), until
  * `oxiblosc_schunk_commit` makes them, all at once, or `oxiblosc_schunk_abandon` forgets them. The

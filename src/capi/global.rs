@@ -34,6 +34,16 @@ pub extern "C" fn blosc2_free_resources() -> c_int {
     process::free_resources()
 }
 
+/// Sets how many bytes of memory the library keeps at most for the next call, while nothing needs
+/// them, and frees what it keeps beyond that. At first that is what the environment variable
+/// `BLOSC_KEPT_MEMORY` says, or 16 MiB. `blosc2_free_resources` and `blosc2_destroy` free all of
+/// it. Returns the number before, or `BLOSC2_ERROR_INVALID_PARAM` for a negative one.
+#[export]
+pub extern "C" fn oxiblosc_set_kept_memory(nbytes: i64) -> i64 {
+    let bytes = usize::try_from(nbytes).map_err(|_| Error::INVALID_PARAM)?;
+    Ok(process::set_kept_memory(bytes) as u64)
+}
+
 /// Returns the number of threads that the functions without a context use.
 #[unsafe(no_mangle)]
 pub extern "C" fn blosc2_get_nthreads() -> i16 {

@@ -7,8 +7,8 @@
 //! - [`CStrBuf`]: an owned C string; [`Lossy`]: displays a C string; [`Stderr`]: writes lines to
 //!   standard error; [`Text`]: a formatted text of limited length, on the stack
 //! - [`Buffer`]: bytes from `malloc`, which C can free; [`CowBuffer`]: bytes that may be borrowed
-//!   from C; [`AlignedBuffer`]: zeroed buffers for blocks;
-//!   [`TransientBytes`]: bytes that are needed until the end of a call
+//!   from C; [`AlignedBuffer`]: zeroed buffers for blocks
+//! - [`kept_blocks`]: what is kept for the next use instead of being freed
 //! - [`grid`]: buffers that workers fill together
 //! - [`object_pool`]: an object pool; [`per_thread`]: thread-local values
 //! - [`Published`], [`PublishedTable`]: values that are read without a lock; [`Field`]: fields that
@@ -28,6 +28,8 @@ mod field;
 /// Arrays in a buffer whose parts are written by several workers at the same time.
 pub mod grid;
 mod heap;
+/// Large blocks that are kept for the next use.
+pub mod kept_blocks;
 /// C strings with a value in front of them.
 pub mod labelled;
 mod locked;
@@ -41,8 +43,6 @@ pub mod sort;
 mod sorted;
 mod state_lock;
 mod text;
-/// Bytes that are needed until the end of a call.
-pub mod transient;
 mod try_vec;
 
 pub use crate::{as_dyn, shared_dyn};
@@ -59,5 +59,4 @@ pub use shared::Shared;
 pub use sorted::Sorted;
 pub use state_lock::{Exclusive, Reader, Reserved, StateLock};
 pub use text::{CStrBuf, Lossy, Stderr, Text};
-pub use transient::TransientBytes;
 pub use try_vec::{Collect, ToTryVec, TryVec};

@@ -7,7 +7,7 @@ use super::header::{ChunkHeader, Special};
 use super::in_place;
 use super::touched::Touched;
 use oxiblosc_base::Result;
-use oxiblosc_base::memory::{Buffer, TransientBytes};
+use oxiblosc_base::memory::Buffer;
 
 /// Assembles the chunk: the changed blocks, and the others as they are, each followed by `slack`
 /// free bytes.
@@ -15,7 +15,7 @@ pub(super) fn assemble(
     chunk: &Chunk,
     encoder: &BlockEncoder,
     touched: &[Touched],
-    changed: &[Option<TransientBytes>],
+    changed: &[Option<Buffer>],
     slack: impl Fn(usize) -> usize,
 ) -> Result<Option<Buffer>> {
     let header = chunk.header();

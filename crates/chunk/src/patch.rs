@@ -15,7 +15,7 @@ use super::input::EncodeParams;
 use super::pipeline::Pipeline;
 pub use super::touched::Touched;
 use super::workers::Workers;
-use oxiblosc_base::memory::{Buffer, Edit, TransientBytes, TryVec};
+use oxiblosc_base::memory::{Buffer, Edit, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_codecs::Codec;
 
@@ -305,7 +305,7 @@ fn assemble_with_slack(
     target: &PatchTarget,
     encoder: &BlockEncoder,
     touched: &[Touched],
-    changed: &[Option<TransientBytes>],
+    changed: &[Option<Buffer>],
 ) -> Result<Option<Patched>> {
     let bytes = target.whole()?;
     let chunk = match &bytes {

@@ -3,6 +3,7 @@
 use super::Chunk;
 use super::add_checksums;
 use super::checksum::{CHECKSUMS, TableLayout};
+use super::encoded::EncodedChunk;
 use super::header::{ChunkHeader, Special, flags2};
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_base::{Error, Result};
@@ -20,33 +21,52 @@ pub fn repack(bytes: &[u8]) -> Result<Option<Buffer>> {
     }
 }
 
-fn packed(bytes: &[u8]) -> Result<Option<Buffer>> {
-    let header = ChunkHeader::parse(bytes)?;
+/// Whether a chunk has free bytes between its blocks. It need not be sound.
+pub fn has_gaps(chunk: &EncodedChunk) -> bool {
+    let (header, bytes) = (&chunk.header, chunk.bytes);
+    has_table(header)
+        && Chunk::parse(header, bytes)
+            .and_then(|chunk| packed_len(&chunk))
+            .is_ok_and(|len| len < bytes.len())
+}
+
+/// Whether the chunk has a table of block starts, and blocks that can be moved.
+fn has_table(header: &ChunkHeader) -> bool {
     let other = flags2::USE_DICT | flags2::INSTRUMENTED | flags2::LAZY;
-    let has_table = header.is_extended()
+    header.is_extended()
         && header.special() == Special::None
         && !header.is_memcpyed()
         && !header.has_vlblocks()
         && header.blosc2_flags & other == 0
-        && header.nbytes > 0;
-    if !has_table {
+        && header.nbytes > 0
+}
+
+/// The size of a chunk without gaps between its blocks, in bytes.
+fn packed_len(chunk: &Chunk) -> Result<usize> {
+    let header = chunk.header();
+    let mut len = header.overhead() + 4 * header.nblocks;
+    if header.has_checksums() {
+        len += TableLayout::of(header).table_len();
+    }
+    for nblock in 0..header.nblocks {
+        len += chunk.compressed(nblock, |_| ())?.len();
+    }
+    Ok(len)
+}
+
+fn packed(bytes: &[u8]) -> Result<Option<Buffer>> {
+    let header = ChunkHeader::parse(bytes)?;
+    if !has_table(&header) {
         return Ok(None);
     }
     let chunk = Chunk::parse(&header, bytes)?;
-    let table = header.overhead();
-    let mut cbytes = table + 4 * header.nblocks;
-    let sums = match header.has_checksums() {
-        true => TableLayout::of(&header).table_len(),
-        false => 0,
-    };
-    for nblock in 0..header.nblocks {
-        cbytes += chunk.compressed(nblock, |_| ())?.len();
-    }
-    if cbytes + sums >= header.cbytes {
+    let len = packed_len(&chunk)?;
+    if len >= header.cbytes {
         return Ok(None);
     }
+    let table = header.overhead();
     let mut packed = Buffer::new();
-    packed.reserve(cbytes)?;
+    packed.reserve(len)?;
     packed.resize(table + 4 * header.nblocks)?;
     for nblock in 0..header.nblocks {
         let start = (packed.len() as i32).to_le_bytes();
@@ -55,12 +75,12 @@ fn packed(bytes: &[u8]) -> Result<Option<Buffer>> {
         packed.extend(chunk.checked_streams(nblock)?)?;
     }
     let plain = ChunkHeader {
-        cbytes,
+        cbytes: packed.len(),
         blosc2_flags2: header.blosc2_flags2 & !CHECKSUMS,
         ..header
     };
     plain.write(&mut packed);
-    if sums > 0 {
+    if header.has_checksums() {
         return add_checksums::add(&packed);
     }
     Ok(Some(packed))

@@ -7,7 +7,7 @@
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::AlignedBuffer;
 use oxiblosc_base::memory::object_pool::{self, ObjectPool};
-use oxiblosc_base::memory::transient;
+use oxiblosc_base::memory::{env, kept_blocks};
 use oxiblosc_codecs::{Decoder, Encoder};
 use std::ops::{Deref, DerefMut};
 
@@ -47,6 +47,8 @@ pub struct Scratch {
     pub old: AlignedBuffer,
     /// For the codecs.
     pub codec: CodecState,
+    /// How many bytes of the buffers are counted as kept.
+    counted: usize,
 }
 
 impl Scratch {
@@ -72,11 +74,25 @@ impl Scratch {
             + self.old.len()
     }
 
-    /// Not inlined, so that returning a scratch to the depot takes few instructions.
+    /// Counts the buffers as kept, if there is room for them; otherwise they are freed. Not
+    /// inlined, so that returning a scratch to the depot takes few instructions.
     #[cold]
     #[inline(never)]
-    fn free_buffers(&mut self) {
-        (self.bufs, self.out, self.data, self.old) = Default::default();
+    fn count(&mut self) {
+        let bytes = self.bytes();
+        kept_blocks::discount(self.counted);
+        if kept_blocks::count(bytes) {
+            self.counted = bytes;
+        } else {
+            (self.bufs, self.out, self.data, self.old) = Default::default();
+            self.counted = 0;
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        kept_blocks::discount(self.counted);
     }
 }
 
@@ -94,20 +110,39 @@ pub struct BorrowedScratch(object_pool::Borrowed<Scratch>);
 /// [`Error::MEMORY_ALLOC`](oxiblosc_base::Error::MEMORY_ALLOC).
 #[inline(always)]
 pub fn borrow() -> Result<BorrowedScratch> {
-    DEPOT.borrow(Scratch::default).map(BorrowedScratch)
+    DEPOT.borrow(make).map(BorrowedScratch)
+}
+
+#[cold]
+fn make() -> Scratch {
+    prepare();
+    Scratch::default()
+}
+
+fn prepare() {
+    let limit = || usize::try_from(env::number(c"BLOSC_KEPT_MEMORY")?).ok();
+    kept_blocks::prepare(|| DEPOT.release(), limit);
+}
+
+/// Sets how many bytes are kept at most between calls, and frees what is kept beyond that. Gives
+/// the number before.
+pub fn set_limit(bytes: usize) -> usize {
+    prepare();
+    let before = kept_blocks::limit();
+    kept_blocks::set_limit(bytes);
+    before
 }
 
 /// Frees all memory that is kept between calls.
 pub fn release() {
-    DEPOT.release();
-    transient::release();
+    kept_blocks::release();
 }
 
 impl Drop for BorrowedScratch {
     #[inline]
     fn drop(&mut self) {
-        if self.0.bytes() > AlignedBuffer::LARGE {
-            self.0.free_buffers();
+        if self.0.bytes() != self.0.counted {
+            self.0.count();
         }
     }
 }

@@ -166,11 +166,11 @@ impl dyn EncodeContext + '_ {
     }
 
     /// How chunks of `nbytes` bytes of data are compressed. `in_buffer` says whether the data are
-    /// in a buffer. None if every chunk has to be [begun](Self::begin) itself, as a function of the
-    /// program sees each.
+    /// in a buffer. None if every chunk has to be [begun](EncodeContext::begin) itself, as a
+    /// function of the program sees each.
     ///
     /// # Errors
-    /// As for [`Self::begin`].
+    /// As for [`EncodeContext::begin`].
     pub fn plan(&self, nbytes: usize, in_buffer: bool) -> Result<Option<EncodePlan<'_>>> {
         if self.sees_chunks() {
             return Ok(None);

@@ -57,6 +57,13 @@ pub fn free_resources() -> Result<()> {
     Ok(())
 }
 
+/// Sets how many bytes of memory are kept at most for the next call, while nothing needs them, and
+/// frees what is kept beyond that. Gives the number before: what `BLOSC_KEPT_MEMORY` says, or 16
+/// MiB, unless this was called.
+pub fn set_kept_memory(bytes: usize) -> usize {
+    scratch::set_limit(bytes)
+}
+
 /// The number of threads.
 pub fn nthreads() -> i16 {
     init();

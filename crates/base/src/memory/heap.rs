@@ -1,6 +1,7 @@
 //! Single values on the heap.
 
-use crate::error::{Error, Result};
+use super::kept_blocks::or_release;
+use crate::error::Result;
 use std::alloc::{Layout, alloc};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -8,7 +9,7 @@ use std::ptr::NonNull;
 /// A value on the heap.
 ///
 /// # Errors
-/// [`Error::MEMORY_ALLOC`]; the value is dropped then.
+/// [`MEMORY_ALLOC`](crate::Error::MEMORY_ALLOC); the value is dropped then.
 #[inline]
 pub fn boxed<T>(value: T) -> Result<Box<T>> {
     let mut memory = boxed_uninit::<T>()?;
@@ -21,7 +22,7 @@ pub fn boxed<T>(value: T) -> Result<Box<T>> {
 /// first.
 ///
 /// # Errors
-/// [`Error::MEMORY_ALLOC`].
+/// [`MEMORY_ALLOC`](crate::Error::MEMORY_ALLOC).
 #[inline]
 pub fn boxed_uninit<T>() -> Result<Box<MaybeUninit<T>>> {
     let layout = Layout::new::<T>();
@@ -29,8 +30,7 @@ pub fn boxed_uninit<T>() -> Result<Box<MaybeUninit<T>>> {
         NonNull::dangling()
     } else {
         // SAFETY: the size is not 0.
-        let memory = unsafe { alloc(layout) };
-        NonNull::new(memory.cast()).ok_or(Error::MEMORY_ALLOC)?
+        or_release(|| NonNull::new(unsafe { alloc(layout) }.cast()))?
     };
     // SAFETY: the memory is from the global allocator with the layout of `T`, or dangling for a
     // type of size 0; `MaybeUninit` need not be initialised.
@@ -40,24 +40,21 @@ pub fn boxed_uninit<T>() -> Result<Box<MaybeUninit<T>>> {
 /// A value in memory from `malloc`, which C can free.
 ///
 /// # Errors
-/// [`Error::MEMORY_ALLOC`].
+/// [`MEMORY_ALLOC`](crate::Error::MEMORY_ALLOC).
 pub fn on_c_heap<T>(value: T) -> Result<*mut T> {
     const { assert!(align_of::<T>() <= 16) };
-    // SAFETY: `malloc` returns memory of this size that is aligned for any C structure, or null,
-    // which is checked before the write.
-    unsafe {
-        let memory = libc::malloc(size_of::<T>().max(1)).cast::<T>();
-        if memory.is_null() {
-            return Err(Error::MEMORY_ALLOC);
-        }
-        memory.write(value);
-        Ok(memory)
-    }
+    // SAFETY: it takes any number.
+    let place = or_release(|| NonNull::new(unsafe { libc::malloc(size_of::<T>().max(1)) }))?;
+    let place = place.cast::<T>();
+    // SAFETY: the memory has this size, and is aligned for any C structure.
+    unsafe { place.write(value) };
+    Ok(place.as_ptr())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     #[test]
     fn values_on_the_heap() {

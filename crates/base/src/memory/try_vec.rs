@@ -1,14 +1,10 @@
 //! A growable array whose growth can fail.
 #![expect(clippy::disallowed_types, reason = "the vector is inside")]
 
+use super::kept_blocks::or_release;
 use crate::error::{Error, Result};
-use std::collections::TryReserveError;
 use std::fmt;
 use std::ops::{Deref, DerefMut, RangeBounds};
-
-fn failed(_: TryReserveError) -> Error {
-    Error::MEMORY_ALLOC
-}
 
 /// A `Vec` without the functions that abort when there is no memory. A function that may grow the
 /// list returns [`Error::MEMORY_ALLOC`] then, and leaves the list unchanged. It dereferences to a
@@ -29,7 +25,7 @@ impl<T> TryVec<T> {
     #[inline]
     pub fn with_capacity(capacity: usize) -> Result<Self> {
         let mut list = Vec::new();
-        list.try_reserve_exact(capacity).map_err(failed)?;
+        or_release(|| list.try_reserve_exact(capacity).ok())?;
         Ok(Self(list))
     }
 
@@ -58,7 +54,7 @@ impl<T> TryVec<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize) -> Result<()> {
-        self.0.try_reserve(more).map_err(failed)
+        or_release(|| self.0.try_reserve(more).ok())
     }
 
     /// Reserves capacity for exactly `more` items.
@@ -67,7 +63,7 @@ impl<T> TryVec<T> {
     /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn reserve_exact(&mut self, more: usize) -> Result<()> {
-        self.0.try_reserve_exact(more).map_err(failed)
+        or_release(|| self.0.try_reserve_exact(more).ok())
     }
 
     /// Appends an item.

@@ -9,7 +9,7 @@ use crate::streams::difference;
 use crate::touched::Touched;
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::sort::{sort, sort_by_key};
-use oxiblosc_base::memory::{Edit, ToTryVec, TransientBytes, TryVec};
+use oxiblosc_base::memory::{Buffer, Edit, ToTryVec, TryVec};
 use std::ops::Range;
 
 /// In a file at most one byte in this many is overwritten. Overwritten bytes are written twice (to
@@ -28,7 +28,7 @@ struct BlockEdits {
     /// Changes of the table of block starts, for the other blocks.
     starts: TryVec<Edit>,
     /// The bytes of those other blocks, which are appended to the chunk.
-    appended: TryVec<u8>,
+    appended: Buffer,
     /// The starts of the appended blocks before the change, ascending.
     old_starts: TryVec<usize>,
     /// The starts of the appended blocks after the change, ascending.
@@ -51,7 +51,7 @@ impl PatchTarget<'_> {
         &self,
         chunk: &Chunk,
         touched: &[Touched],
-        changed: &[Option<TransientBytes>],
+        changed: &[Option<Buffer>],
         cbytes: usize,
     ) -> bool {
         let header = self.header;
@@ -89,7 +89,7 @@ impl PatchTarget<'_> {
         &self,
         chunk: &Chunk,
         touched: &[Touched],
-        changed: &[Option<TransientBytes>],
+        changed: &[Option<Buffer>],
     ) -> Result<Option<TryVec<Edit>>> {
         let header = self.header;
         let Some(mut blocks) = self.block_edits(chunk, touched, changed)? else {
@@ -115,12 +115,12 @@ impl PatchTarget<'_> {
         }
         let mut edits = TryVec::new();
         if grows {
-            let mut prefix = self.bytes()[..header.overhead()].to_try_vec()?;
+            let mut prefix = Buffer::copy_of(&self.bytes()[..header.overhead()])?;
             ChunkHeader { cbytes, ..*header }.write(&mut prefix);
             edits.push(Edit {
                 at: 0,
                 len: prefix.len(),
-                new: prefix.into(),
+                new: prefix,
             })?;
             edits.extend(blocks.starts)?;
         }
@@ -133,7 +133,7 @@ impl PatchTarget<'_> {
             edits.push(Edit {
                 at: header.cbytes,
                 len: 0,
-                new: blocks.appended.into(),
+                new: blocks.appended,
             })?;
         }
         Ok(Some(edits))
@@ -145,7 +145,7 @@ impl PatchTarget<'_> {
         &self,
         chunk: &Chunk,
         touched: &[Touched],
-        changed: &[Option<TransientBytes>],
+        changed: &[Option<Buffer>],
     ) -> Result<Option<BlockEdits>> {
         let header = self.header;
         let mut edits = BlockEdits::default();
@@ -160,11 +160,11 @@ impl PatchTarget<'_> {
                 edits.starts.push(Edit {
                     at: header.overhead() + 4 * t.nblock,
                     len: 4,
-                    new: TransientBytes::copy_of(&(start as i32).to_le_bytes())?,
+                    new: Buffer::copy_of(&(start as i32).to_le_bytes())?,
                 })?;
                 edits.old_starts.push(span.start)?;
                 edits.new_starts.push(start)?;
-                edits.appended.extend_from_slice(new)?;
+                edits.appended.extend(new)?;
                 continue;
             }
             let smaller = new.len() < old.len();
@@ -180,7 +180,7 @@ impl PatchTarget<'_> {
                 edits.overwrites.push(Edit {
                     at: span.start + range.start,
                     len: range.len(),
-                    new: TransientBytes::copy_of(&new[range])?,
+                    new: Buffer::copy_of(&new[range])?,
                 })?;
             }
         }
@@ -210,7 +210,7 @@ impl PatchTarget<'_> {
     fn add_checksums(
         &self,
         touched: &[Touched],
-        changed: &[Option<TransientBytes>],
+        changed: &[Option<Buffer>],
         edits: &mut TryVec<Edit>,
     ) -> Result<()> {
         let changed = touched.iter().zip(changed);
@@ -222,7 +222,7 @@ impl PatchTarget<'_> {
         let prefix = self.prefix();
         let begin = layout.place(first).start;
         let from = checksums_at(self.header) + begin;
-        let mut tail = prefix[from..].to_try_vec()?;
+        let mut tail = Buffer::copy_of(&prefix[from..])?;
         let place = |nblock| {
             let place = layout.place(nblock);
             place.start - begin..place.end - begin
@@ -259,23 +259,20 @@ const ONE_PIECE: usize = 1024;
 pub(in super::super) fn push_edits(
     edits: &mut TryVec<Edit>,
     at: usize,
-    tail: TryVec<u8>,
+    tail: Buffer,
     places: impl Iterator<Item = Range<usize>>,
 ) -> Result<()> {
-    let edit = |at: usize, new: TransientBytes| Edit {
+    let edit = |at: usize, new: Buffer| Edit {
         at,
         len: new.len(),
         new,
     };
     if tail.len() <= ONE_PIECE {
-        return edits.push(edit(at, tail.into()));
+        return edits.push(edit(at, tail));
     }
     let sum = tail.len() - 4..tail.len();
     for place in places.chain(std::iter::once(sum)) {
-        edits.push(edit(
-            at + place.start,
-            TransientBytes::copy_of(&tail[place])?,
-        ))?;
+        edits.push(edit(at + place.start, Buffer::copy_of(&tail[place])?))?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::scratch::{self, Scratch};
 use crate::streams::difference;
 use crate::work_stealing::StealingQueue;
 use oxiblosc_base::Result;
-use oxiblosc_base::memory::{Collect, TransientBytes, TryVec};
+use oxiblosc_base::memory::{Buffer, Collect, TryVec};
 use oxiblosc_filters::shuffle::shuffle;
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ impl Patcher<'_> {
         encoder: &BlockEncoder,
         touched: &[Touched],
         change: &DataChange,
-    ) -> Result<TryVec<Option<TransientBytes>>> {
+    ) -> Result<TryVec<Option<Buffer>>> {
         let one = |t: Touched, tid: usize, scratch: &mut Scratch| {
             let bsize = self.chunk.block_nbytes(t.nblock)?;
             let pos = BlockPos {
@@ -35,7 +35,7 @@ impl Patcher<'_> {
                 Some(size) => size,
                 None => self.change_data(decoder, encoder, (t, pos), change, scratch)?,
             };
-            size.map(|size| TransientBytes::copy_of(&scratch.out[..size]))
+            size.map(|size| Buffer::copy_of(&scratch.out[..size]))
                 .transpose()
         };
         let nbytes = touched.len() * encoder.params.blocksize;
@@ -89,6 +89,7 @@ impl Patcher<'_> {
             data,
             old,
             codec,
+            ..
         } = scratch;
         let data = data.ensure(bsize)?;
         if !t.whole {

@@ -7,7 +7,7 @@ use crate::header::ChunkHeader;
 use crate::in_place::{PatchTarget, blocksize_of, checksums_at, push_edits};
 use crate::streams::difference as changed_range;
 use oxiblosc_base::memory::sort::sort_by_key;
-use oxiblosc_base::memory::{Buffer, Collect, Edit, ToTryVec, TransientBytes, TryVec};
+use oxiblosc_base::memory::{Buffer, Collect, Edit, ToTryVec, TryVec};
 use oxiblosc_base::{Error, Result};
 
 impl Patcher<'_> {
@@ -45,7 +45,7 @@ impl Patcher<'_> {
             Ok(Some(Edit {
                 at: from + at + range.start,
                 len: range.len(),
-                new: TransientBytes::copy_of(&new[range])?,
+                new: Buffer::copy_of(&new[range])?,
             }))
         };
         let edits = touched.iter().enumerate().map(edit);
@@ -80,7 +80,7 @@ impl Patcher<'_> {
         let (table, prefix) = (checksums_at(header), stored.prefix);
         let first_page = (start - first.nblock * blocksize) / PAGE;
         let from = table + layout.page_place(first.nblock, first_page);
-        let mut tail = prefix[from..].to_try_vec()?;
+        let mut tail = Buffer::copy_of(&prefix[from..])?;
         let (mut changed, mut data_edits) = (0, TryVec::new());
         for (i, t) in touched.iter().enumerate() {
             let bsize = blocksize_of(header, t.nblock);
@@ -96,7 +96,7 @@ impl Patcher<'_> {
                 data_edits.push(Edit {
                     at: place + begin + range.start,
                     len: range.len(),
-                    new: TransientBytes::copy_of(&new[range])?,
+                    new: Buffer::copy_of(&new[range])?,
                 })?;
             }
         }

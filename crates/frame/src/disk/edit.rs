@@ -15,7 +15,7 @@ use crate::offsets::{Offsets, special_offset};
 use oxiblosc_base::memory::{Collect, ToTryVec, TryVec};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::encoded::EncodedChunk;
-use oxiblosc_chunk::header::{ChunkHeader, Special};
+use oxiblosc_chunk::repack::has_gaps;
 use oxiblosc_io::Storage;
 
 /// A trailer longer than the chunks' bytes divided by this is not moved with every change.
@@ -87,11 +87,6 @@ fn offsets_of(change: &Change, offsets: &Offsets, positions: &[u64]) -> Result<T
         (ChangedChunk::Edited(_), _) => None,
     };
     change.items().enumerate().filter_map(offset).collect_vec()
-}
-
-/// Whether there may be free bytes between the blocks of a chunk: in one with streams.
-fn may_have_gaps(header: &ChunkHeader) -> bool {
-    header.special() == Special::None && !header.is_memcpyed()
 }
 
 impl Disk {
@@ -303,7 +298,7 @@ impl Disk {
 
     /// As [`Self::edit`], with places for the new chunks. Returns the places, after the change, of
     /// the chunks that may have free bytes between their blocks: edited ones, and those that
-    /// replace others.
+    /// replace others and have some.
     fn edit_placed(
         &mut self,
         file: &dyn Storage,
@@ -328,7 +323,7 @@ impl Disk {
         let mut loose = edited.collect_vec()?;
         if matches!(change, Change::Update(_)) {
             let new = chunks.iter().zip(positions).skip(specials.len());
-            let new = new.filter(|(chunk, _)| may_have_gaps(&chunk.header));
+            let new = new.filter(|(chunk, _)| has_gaps(chunk));
             loose.extend(new.map(|(_, pos)| *pos))?;
         }
         self.write_edit(file, delta, (&added, &over), next, binding)?;

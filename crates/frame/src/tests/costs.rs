@@ -126,7 +126,7 @@ fn changes_of_all_chunks_grow_as_the_chunks() {
     let edits = [Edit {
         at: 40,
         len: 1,
-        new: oxiblosc_base::memory::TransientBytes::copy_of(&[9]).unwrap(),
+        new: oxiblosc_base::memory::Buffer::copy_of(&[9]).unwrap(),
     }];
     grows_as_the_chunks("chunks replaced, edited, and the frame closed", |count| {
         // The fewer the chunks, the longer they are, so that the frame is always a large one.
@@ -206,7 +206,7 @@ fn a_change_of_one_chunk_costs_the_same_in_large_frames() {
     let edits = [Edit {
         at: 40,
         len: 1,
-        new: oxiblosc_base::memory::TransientBytes::copy_of(&[9]).unwrap(),
+        new: oxiblosc_base::memory::Buffer::copy_of(&[9]).unwrap(),
     }];
     let edited = [2_000, 60_000].map(|count| {
         in_file(&path, count, |_| 10);
@@ -370,7 +370,7 @@ fn an_edit_of_a_chunk_that_lies_changes_no_other() {
         std::fs::write(&path, memory.whole().unwrap()).unwrap();
         let (mut disk, _) = Disk::open(plain(), &c_path(&path), 0, kind).unwrap();
         for (nchunk, at, fits) in [(1, 51, true), (count - 1, 52, false), (2, 52, false)] {
-            let new = oxiblosc_base::memory::TransientBytes::copy_of(&[7]).unwrap();
+            let new = oxiblosc_base::memory::Buffer::copy_of(&[7]).unwrap();
             let edits = [Edit { at, len: 1, new }];
             let item = [(nchunk, ChangedChunk::Edited(&edits))];
             let next = Step::Reorder(Vec::new()).next(&model, kind);

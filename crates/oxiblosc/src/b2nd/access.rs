@@ -78,6 +78,8 @@ pub struct ChunkMaker<'a> {
     encoder: &'a dyn EncodeContext,
     nbytes: usize,
     block: usize,
+    /// Whether the super-chunk keeps the buffers of its chunks, instead of copying or writing them.
+    keeps_buffers: bool,
     /// None if the encoder has to compress every chunk itself; see [`EncodeContext::sees_chunks`].
     plan: Option<EncodePlan<'a>>,
 }
@@ -97,6 +99,10 @@ impl<'a> ChunkMaker<'a> {
             encoder,
             nbytes: sizes.chunk,
             block: sizes.block,
+            keeps_buffers: {
+                let store = &schunk.peek()?.store;
+                store.is_staged() || !store.is_frame()
+            },
             plan: encoder.plan(sizes.chunk, false)?,
         })
     }
@@ -172,7 +178,9 @@ impl<'a> ChunkMaker<'a> {
         };
         let header = header.ok_or(Error::FAILURE)?;
         chunk.resize(header.cbytes)?;
-        chunk.shrink_to_fit();
+        if self.keeps_buffers {
+            chunk.shrink_to_fit();
+        }
         Ok(chunk)
     }
 

@@ -16,6 +16,7 @@ use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::scratch::{self, Scratch};
 use oxiblosc_chunk::workers::Workers;
 use oxiblosc_frame::meta::{Metalayer, MetalayerRef};
+use std::ops::Range;
 
 /// The index of the metalayer that makes a super-chunk an array.
 pub fn find_metalayer(layers: &[Metalayer]) -> Option<usize> {
@@ -54,7 +55,9 @@ pub fn read_metalayer<'a>(content: &'a [u8], state: &State) -> Result<(Meta<'a>,
 
 /// A copy is written in batches of about this many bytes of chunks, so that it needs no memory for
 /// all of them.
-const COPY_BATCH: usize = 16 << 20;
+const COPY_BATCH: usize = 8 << 20;
+/// In how many changes a new array is written at most.
+const MAX_BATCHES: usize = 16;
 
 /// How an array is copied.
 pub enum CopyPlan<'a> {
@@ -154,13 +157,24 @@ impl<'a> ArrayRef<'a> {
         self.read_slice(&start[..stop.len()], stop, stop, buffer)
     }
 
-    /// Writes all items from the front of `buffer`, in C order.
+    /// Writes all items of a new array from the front of `buffer`, in C order. Nobody else sees it
+    /// yet, so it is written in several changes: their memory is used again.
     ///
     /// # Errors
-    /// As for [`Self::write_slice`].
+    /// As for [`Self::write_slice`]. Then the array has some of the items.
     pub fn write_all(&self, buffer: &[u8]) -> Result<()> {
         let (start, stop) = (Dims::default(), &self.geometry.shape[..self.geometry.ndim]);
-        self.write_slice(&start[..stop.len()], stop, stop, buffer)
+        let start = &start[..stop.len()];
+        let Some(selection) = Selection::slice(&self.geometry, start, stop, stop)? else {
+            return Ok(());
+        };
+        // A change of a frame writes its index anew, so there are not very many.
+        let batch = COPY_BATCH.max(buffer.len() / MAX_BATCHES) / self.sizes()?.chunk.max(1);
+        let (count, batch) = (selection.nchunks(), batch.max(self.writers()?.nthreads));
+        let batches = (0..count).step_by(batch);
+        batches
+            .map(|first| first..count.min(first + batch))
+            .try_for_each(|numbers| self.write_chunks(&selection, buffer, numbers))
     }
 
     /// The threads of the decompressor.
@@ -298,6 +312,16 @@ impl<'a> ArrayRef<'a> {
     /// # Errors
     /// As for [`Self::write_slice`].
     pub fn write_selection(&self, selection: &Selection, buffer: &[u8]) -> Result<()> {
+        self.write_chunks(selection, buffer, 0..selection.nchunks())
+    }
+
+    /// As [`Self::write_selection`], for those of its chunks that have these numbers.
+    fn write_chunks(
+        &self,
+        selection: &Selection,
+        buffer: &[u8],
+        numbers: Range<usize>,
+    ) -> Result<()> {
         let maker = ChunkMaker::new(self.schunk, self.sizes()?)?;
         self.change(|state| {
             let writing = SelectionWrite {
@@ -311,7 +335,7 @@ impl<'a> ArrayRef<'a> {
                 origin: &Some,
                 buffer,
             };
-            writing.chunks(self.writers()?)
+            writing.chunks(numbers, self.writers()?)
         })
     }
 
@@ -454,7 +478,7 @@ impl<'a> ArrayRef<'a> {
                 origin: &Some,
                 buffer,
             };
-            writing.chunks(workers)
+            writing.chunks(0..selection.nchunks(), workers)
         };
         let mut chunks_left = 0..geometry.nchunks()?;
         while !chunks_left.is_empty() {

@@ -37,7 +37,7 @@ impl Resizing<'_> {
             origin: &|nchunk| self.reshape.origin(nchunk),
             buffer,
         };
-        writing.chunks(self.array.writers()?)
+        writing.chunks(0..writing.selection.nchunks(), self.array.writers()?)
     }
 }
 

@@ -19,6 +19,7 @@ use oxiblosc_chunk::header::{ChunkHeader, Special};
 use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_chunk::patch::{PatchMode, Patched, Patcher, Touched};
 use oxiblosc_chunk::workers::Workers;
+use std::ops::Range;
 use std::sync::Mutex;
 
 /// What is needed to rewrite chunks.
@@ -89,7 +90,7 @@ impl Rewriter<'_> {
     /// Changes the data of some blocks of chunk `old`. The result becomes chunk `nchunk`.
     ///
     /// # Errors
-    /// Those of a damaged chunk, and as for [`ChunkCompressor::make`].
+    /// Those of a damaged chunk, and as for [`ChunkMaker::make`].
     pub fn rewrite(
         &self,
         (old, nchunk): (usize, usize),
@@ -233,20 +234,20 @@ pub struct SelectionWrite<'a> {
 }
 
 impl SelectionWrite<'_> {
-    /// The updates that write the selection, in the order of their chunks.
+    /// The updates that write the touched chunks with these numbers, in their order.
     ///
     /// # Errors
     /// [`Error::INVALID_PARAM`] if the buffer is too small; [`Error::MEMORY_ALLOC`];
     /// [`Error::FAILURE`] if a chunk cannot be read or compressed.
-    pub fn chunks(&self, workers: Workers) -> Result<TryVec<Update>> {
+    pub fn chunks(&self, numbers: Range<usize>, workers: Workers) -> Result<TryVec<Update>> {
         let items = self.selection.buffer_items()?;
         let needed = items.checked_mul(self.rewriter.sizes.item);
         if needed.is_none_or(|needed| needed > self.buffer.len()) {
             return Err(Error::INVALID_PARAM);
         }
-        let count = self.selection.nchunks();
-        self.rewriter
-            .each(count, workers, &|i, workers| self.one(i, workers).map(Some))
+        self.rewriter.each(numbers.len(), workers, &|i, workers| {
+            self.one(numbers.start + i, workers).map(Some)
+        })
     }
 
     /// The data of a whole chunk, if they have the same order in the buffer as in the chunk.
