@@ -17,8 +17,7 @@ mod window;
 use bits::BitWriter;
 use block::{Block, MAX_SYMBOLS};
 
-#[cfg(feature = "blosc1")]
-pub(super) use levels::MATCH3_LEVEL;
+pub(super) use levels::BLOSC1_EFFORT;
 use oxiblosc_base::Result;
 use tables::HashTables;
 

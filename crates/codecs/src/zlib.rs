@@ -24,9 +24,8 @@ use zlib_rs::c_api::z_stream;
 use zlib_rs::inflate::{self, InflateStream};
 use zlib_rs::{InflateConfig, InflateFlush, ReturnCode};
 
+pub(super) use super::deflate::BLOSC1_EFFORT;
 use super::deflate::Deflater;
-#[cfg(feature = "blosc1")]
-use super::deflate::MATCH3_LEVEL;
 use super::noise::{Method, NoiseDetector, SearchParams, Stretch};
 use oxiblosc_base::{Error, Result};
 
@@ -68,22 +67,13 @@ impl Compressor {
         boxed(Deflater::new()?)
     }
 
-    /// Returns the bytes written, or 0 if they do not fit.
-    pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let deflater = match &mut self.deflater {
-            Some(deflater) => deflater,
-            none => none.insert(Self::deflater()?),
-        };
-        let stretches = self.noise.stretches(src, search_params(clevel))?;
-        Ok(write(stretches, deflater, clevel, clevel, src, dst).unwrap_or(0))
-    }
-
-    /// Like [`compress`](Self::compress), but takes matches of three bytes at all levels, so that
-    /// streams are as small as those of zlib, which Blosc 1 uses.
-    #[cfg(feature = "blosc1")]
-    pub(super) fn compress_as_blosc1(
+    /// Writes a stream whose header names level `clevel`. Matches are searched as at level
+    /// `effort`, which is the same, or higher by [`BLOSC1_EFFORT`]. Returns the bytes written, or 0
+    /// if they do not fit.
+    pub(super) fn compress(
         &mut self,
         clevel: u8,
+        effort: u8,
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<usize> {
@@ -91,9 +81,8 @@ impl Compressor {
             Some(deflater) => deflater,
             none => none.insert(Self::deflater()?),
         };
-        let search = search_params(MATCH3_LEVEL);
-        let stretches = self.noise.stretches(src, search)?;
-        Ok(write(stretches, deflater, clevel, MATCH3_LEVEL + clevel, src, dst).unwrap_or(0))
+        let stretches = self.noise.stretches(src, search_params(effort))?;
+        Ok(write(stretches, deflater, clevel, effort, src, dst).unwrap_or(0))
     }
 }
 
