@@ -3,7 +3,6 @@
 mod chain;
 mod compress;
 mod decode_fast;
-mod decode_short;
 mod decompress;
 mod finder;
 mod format;
