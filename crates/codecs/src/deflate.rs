@@ -15,7 +15,7 @@ mod tables;
 mod window;
 
 use bits::BitWriter;
-use block::{Block, MAX_SYMBOLS};
+use block::Block;
 
 pub(super) use levels::BLOSC1_EFFORT;
 use oxiblosc_base::Result;
@@ -86,21 +86,6 @@ impl DeflateStream<'_> {
     pub(super) fn store(&mut self, len: usize) -> Option<()> {
         let (at, end, last) = self.advance(len);
         block::store(&mut self.bits, &self.src[at..end], last)
-    }
-
-    /// Writes the next `len` bytes as literals with Huffman codes, without a search for matches.
-    pub(super) fn huffman_only(&mut self, len: usize) -> Option<()> {
-        let (at, end, last) = self.advance(len);
-        let mut rest = &self.src[at..end];
-        loop {
-            let (bytes, behind) = rest.split_at(rest.len().min(MAX_SYMBOLS));
-            let last = last && behind.is_empty();
-            self.block.write_literals(&mut self.bits, bytes, last)?;
-            rest = behind;
-            if rest.is_empty() {
-                return Some(());
-            }
-        }
     }
 
     /// Pads the last byte. Returns the number of bytes written.

@@ -212,15 +212,11 @@ impl DeflateStream<'_> {
         fixed.write_end(&mut self.bits)
     }
 
-    /// Compresses the next `len` bytes with matches. Bytes before `repeats_from` need not be found.
-    /// `None` if the result does not fit.
+    /// Compresses the next `len` bytes with matches. `None` if the result does not fit.
     #[inline(never)]
-    pub(crate) fn search(&mut self, len: usize, repeats_from: usize) -> Option<()> {
+    pub(crate) fn search(&mut self, len: usize) -> Option<()> {
         let (at, end, last) = self.advance(len);
-        let inserted = self
-            .inserted
-            .max(repeats_from)
-            .max(MatchFinder::window_start(at));
+        let inserted = self.inserted.max(MatchFinder::window_start(at));
         if self.clevel <= QUICK_LEVEL {
             return self.search_quickly(inserted, at, end, last);
         }
