@@ -15,7 +15,7 @@ mod tables;
 mod window;
 
 use bits::BitWriter;
-use block::Block;
+use block::{Block, MAX_SYMBOLS};
 
 pub(super) use levels::BLOSC1_EFFORT;
 use oxiblosc_base::Result;
@@ -86,6 +86,24 @@ impl DeflateStream<'_> {
     pub(super) fn store(&mut self, len: usize) -> Option<()> {
         let (at, end, last) = self.advance(len);
         block::store(&mut self.bits, &self.src[at..end], last)
+    }
+
+    /// Writes the next `len` bytes as literals with Huffman codes, without a search for matches.
+    pub(super) fn huffman_only(&mut self, len: usize) -> Option<()> {
+        let (at, end, last) = self.advance(len);
+        let mut rest = &self.src[at..end];
+        loop {
+            let (bytes, behind) = rest.split_at(rest.len().min(MAX_SYMBOLS));
+            let last = last && behind.is_empty();
+            for (i, byte) in bytes.iter().enumerate() {
+                self.block.push_literal(i, *byte);
+            }
+            self.block.write(&mut self.bits, bytes.len(), bytes, last)?;
+            rest = behind;
+            if rest.is_empty() {
+                return Some(());
+            }
+        }
     }
 
     /// Pads the last byte. Returns the number of bytes written.

@@ -31,14 +31,29 @@ const DEFLATE_WINDOW: usize = 1 << 15;
 /// Deflate stores a piece if no more words of it are repeated: less than one in a hundred, each of
 /// which saves a byte at most.
 const MAX_REPEATS: usize = 32;
+/// If no more words of a piece are repeated, Huffman codes alone are as small as what a search
+/// finds.
+const MAX_HUFFMAN_REPEATS: usize = 16;
+
+/// How deflate compresses a stretch, from the most effort to the least.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Method {
+    /// Search for matches.
+    Search,
+    /// Huffman codes without a search for matches, since nothing is repeated. Floating-point numbers
+    /// that are not shuffled need this, and bit planes of few values: a search takes two to three
+    /// times as long, and finds matches that are longer than literals.
+    HuffmanOnly,
+    /// Store the bytes, since they are random.
+    Store,
+}
 
 /// A stretch of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stretch {
     /// The length in bytes.
     pub len: usize,
-    /// Whether it is best stored, since nothing in it can be compressed.
-    pub is_noise: bool,
+    pub method: Method,
 }
 
 /// Classifies streams. One per worker.
@@ -55,8 +70,10 @@ impl NoiseDetector {
         // The last piece first: there lie the high bytes of numbers, which show most compressible
         // streams.
         let mut pieces = (0..piece_count(stream)).rev();
-        Ok(pieces.all(|at| is_uniform(piece(stream, at)))
-            && self.rarely_repeats_within(stream, usize::MAX)?)
+        Ok(
+            pieces.all(|at| method(piece(stream, at), Method::Store) == Method::Store)
+                && self.rarely_repeats_within(stream, usize::MAX)?,
+        )
     }
 
     /// Whether so few words of a stream are repeated within LZ4's window that a codec without
@@ -110,17 +127,25 @@ impl NoiseDetector {
     }
 
     /// Divides a stream into stretches that are as long as possible, for a search that begins with
-    /// matches of `min_match` bytes, 3 or 4, in deflate's window. A single piece is no stretch of
-    /// noise, because a stored piece interrupts matches, and what is behind it needs Huffman codes
-    /// of its own.
-    pub(super) fn stretches(&mut self, stream: &[u8], min_match: usize) -> Result<&[Stretch]> {
+    /// matches of `min_match` bytes, 3 or 4, in deflate's window, and methods from `least` on. A few
+    /// pieces between others are searched, because a stored piece interrupts matches, and each
+    /// stretch needs Huffman codes of its own.
+    pub(super) fn stretches(
+        &mut self,
+        stream: &[u8],
+        min_match: usize,
+        least: Method,
+    ) -> Result<&[Stretch]> {
         self.stretches.clear();
         // The number of pieces whose words have been looked up.
         let mut known = 0;
         for at in 0..piece_count(stream) {
             let len = piece(stream, at).len();
-            let mut is_noise = len >= PIECE && is_uniform(piece(stream, at));
-            if is_noise {
+            let mut method = match len {
+                ..PIECE => Method::Search,
+                _ => method(piece(stream, at), least),
+            };
+            if method != Method::Search {
                 if known == 0 {
                     self.words.clear(stream.len().min(DEFLATE_WINDOW))?;
                 }
@@ -129,18 +154,30 @@ impl NoiseDetector {
                     repeats = self.look_up(stream, at, min_match);
                 }
                 known = at + 1;
-                is_noise = repeats <= MAX_REPEATS;
+                let most = match method {
+                    Method::Store => MAX_REPEATS,
+                    _ => MAX_HUFFMAN_REPEATS,
+                };
+                if repeats > most {
+                    method = Method::Search;
+                }
             }
             match self.stretches.last_mut() {
-                Some(last) if last.is_noise == is_noise => last.len += len,
-                _ => self.stretches.push(Stretch { len, is_noise })?,
+                Some(last) if last.method == method => last.len += len,
+                _ => self.stretches.push(Stretch { len, method })?,
             }
         }
         for stretch in &mut *self.stretches {
-            stretch.is_noise &= stretch.len >= 2 * PIECE || stretch.len == stream.len();
+            let few = match stretch.method {
+                Method::Store => 2,
+                _ => 4,
+            };
+            if stretch.len < few * PIECE && stretch.len < stream.len() {
+                stretch.method = Method::Search;
+            }
         }
         self.stretches.dedup_by(|next, stretch| {
-            let same = next.is_noise == stretch.is_noise;
+            let same = next.method == stretch.method;
             stretch.len += if same { next.len } else { 0 };
             same
         });
@@ -162,20 +199,22 @@ fn piece(stream: &[u8], i: usize) -> &[u8] {
     &stream[i * PIECE..end]
 }
 
-/// Whether the bytes of a piece are uniformly distributed, by Pearson's chi-square test.
+/// Chooses the method of a piece by its histogram: to store it if Pearson's chi-square test finds a
+/// uniform distribution, and a search if two random bytes are equal in more than one of 12 cases,
+/// so that words are repeated by chance. It is a search, too, if the method were less than `least`.
 ///
 /// For random bytes chi-square is 255 on average, whatever their number `n` is. Where Huffman codes
 /// would save 0.023 bits per byte, it is larger by `n / 32`; so little is not worth the time.
 #[inline(never)]
-fn is_uniform(piece: &[u8]) -> bool {
+fn method(piece: &[u8], least: Method) -> Method {
     /// More than five times the standard deviation of 22.6.
     const TOLERANCE: u64 = 128;
     // Alternate bytes are counted in two tables, because loading a count that was just stored
     // stalls.
     let mut counts = [[0_u16; 256]; 2];
-    let mut n = 0;
+    let (mut n, mut method) = (0, Method::Search);
     let (prefix, rest) = piece.split_at(piece.len().min(PREFIX));
-    [prefix, rest].into_iter().all(|part| {
+    for part in [prefix, rest] {
         let (eights, rest) = part.as_chunks::<8>();
         for eight in eights {
             let eight = u64::from_le_bytes(*eight);
@@ -189,8 +228,18 @@ fn is_uniform(piece: &[u8]) -> bool {
         n += part.len() as u64;
         let both = counts[0].iter().zip(&counts[1]);
         let squares: u64 = both.map(|(a, b)| u64::from(a + b).pow(2)).sum();
-        256 * squares <= n * (n + 255 + TOLERANCE.max(n / 32))
-    })
+        method = if 256 * squares <= n * (n + 255 + TOLERANCE.max(n / 32)) {
+            Method::Store
+        } else if 12 * squares <= n * n {
+            Method::HuffmanOnly
+        } else {
+            Method::Search
+        };
+        if method < least {
+            return Method::Search;
+        }
+    }
+    method
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use libdeflate_sys as sys;
 
 pub(super) use super::deflate::BLOSC1_EFFORT;
 use super::deflate::Deflater;
-use super::noise::{NoiseDetector, Stretch};
+use super::noise::{Method, NoiseDetector, Stretch};
 use oxiblosc_base::{Error, Result};
 
 /// The version that is reported to callers: that of zlib whose streams these are, and that of the
@@ -31,7 +31,8 @@ pub(super) const VERSION: &str = "1.3.0-libdeflate-1.26";
 /// From this level on matches of three bytes are found, which also occur by chance.
 const MATCH3_LEVEL: u8 = 7;
 
-/// The compressor. It searches for matches where some are likely. Other stretches are stored.
+/// The compressor. It searches for matches where some are likely. Other stretches are stored or get
+/// Huffman codes only.
 #[derive(Default)]
 pub(super) struct Compressor(Option<Box<Deflater>>);
 
@@ -58,8 +59,13 @@ impl Compressor {
             Some(deflater) => deflater,
             none => none.insert(Self::deflater()?),
         };
-        let min_match = if effort < MATCH3_LEVEL { 4 } else { 3 };
-        let stretches = noise.stretches(src, min_match)?;
+        // At level 1 a search takes no longer than Huffman codes without one.
+        let (min_match, least) = match effort {
+            ..=1 => (4, Method::Store),
+            2..MATCH3_LEVEL => (4, Method::HuffmanOnly),
+            _ => (3, Method::Store),
+        };
+        let stretches = noise.stretches(src, min_match, least)?;
         Ok(write(stretches, deflater, (clevel, effort), src, dst).unwrap_or(0))
     }
 }
@@ -73,7 +79,9 @@ fn write(
     src: &[u8],
     dst: &mut [u8],
 ) -> Option<usize> {
-    let stored = stretches.iter().filter(|stretch| stretch.is_noise);
+    let stored = stretches
+        .iter()
+        .filter(|stretch| stretch.method == Method::Store);
     if stored.map(|stretch| stretch.len).sum::<usize>() > dst.len() {
         return None;
     }
@@ -88,9 +96,10 @@ fn write(
     };
     let mut stream = deflater.stream(effort, src, rest);
     for stretch in stretches {
-        match stretch.is_noise {
-            true => stream.store(stretch.len)?,
-            false => stream.search(stretch.len)?,
+        match stretch.method {
+            Method::Store => stream.store(stretch.len)?,
+            Method::HuffmanOnly => stream.huffman_only(stretch.len)?,
+            Method::Search => stream.search(stretch.len)?,
         }
     }
     let written = stream.finish()?;

@@ -34,6 +34,7 @@ fn inflated(packed: &[u8], len: usize) -> Vec<u8> {
 #[derive(Clone, Copy, Debug)]
 enum WrittenAs {
     Stored,
+    HuffmanOnly,
     Search,
 }
 
@@ -50,6 +51,7 @@ fn deflated(
     for &(len, part) in parts {
         match part {
             WrittenAs::Stored => stream.store(len),
+            WrittenAs::HuffmanOnly => stream.huffman_only(len),
             WrittenAs::Search => stream.search(len),
         }?;
     }
@@ -100,8 +102,9 @@ fn stretches_come_back() {
                     }
                     _ => src.resize(at + len, of as u8),
                 }
-                let part = match numbers.below(4) {
+                let part = match numbers.below(5) {
                     0 => WrittenAs::Stored,
+                    1 => WrittenAs::HuffmanOnly,
                     _ => WrittenAs::Search,
                 };
                 parts.push((len, part));
@@ -116,7 +119,7 @@ fn nothing_and_little_come_back() {
     let mut deflater = Deflater::new().unwrap();
     for clevel in 1..=9 {
         for len in 0..20 {
-            for part in [WrittenAs::Stored, WrittenAs::Search] {
+            for part in [WrittenAs::Stored, WrittenAs::HuffmanOnly, WrittenAs::Search] {
                 check(&mut deflater, clevel, &vec![3; len], &[(len, part)]);
             }
         }

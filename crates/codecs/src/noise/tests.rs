@@ -1,5 +1,6 @@
 //! The classification of streams and of their stretches.
 
+use super::Method::{HuffmanOnly, Search, Store};
 use super::*;
 
 /// Pseudorandom bytes (splitmix).
@@ -29,13 +30,13 @@ fn compressible_bytes_are_recognised() {
     let mut noise = NoiseDetector::default();
     let bytes = random(100_000, 1);
     // Huffman codes could save half a bit per byte, and a tenth of one.
-    for values in [16, 181, 239] {
+    for (values, method) in [(16, Search), (181, HuffmanOnly), (239, HuffmanOnly)] {
         let uneven = bytes.iter();
         let uneven: Vec<u8> = uneven
             .map(|byte| (u32::from(*byte) * values / 256) as u8)
             .collect();
         assert!(!noise.is_incompressible(&uneven).unwrap());
-        assert_eq!(stretches(&uneven), [(100_000, false)]);
+        assert_eq!(stretches(&uneven), [(100_000, method)]);
     }
     // Repeats: near, far, and not aligned to pieces.
     for (period, len) in [
@@ -56,25 +57,26 @@ fn compressible_bytes_are_recognised() {
     );
 }
 
-/// The lengths of the stretches of a stream, and whether they are noise.
-fn stretches(stream: &[u8]) -> Vec<(usize, bool)> {
+/// The lengths of the stretches of a stream, and their methods.
+fn stretches(stream: &[u8]) -> Vec<(usize, Method)> {
     let mut noise = NoiseDetector::default();
-    let stretches = noise.stretches(stream, 4).unwrap();
+    let stretches = noise.stretches(stream, 4, HuffmanOnly).unwrap();
     stretches
         .iter()
-        .map(|stretch| (stretch.len, stretch.is_noise))
+        .map(|stretch| (stretch.len, stretch.method))
         .collect()
 }
 
 #[test]
 fn parts_make_up_the_stream() {
-    assert_eq!(stretches(&[]), [(0, false)]);
-    assert_eq!(stretches(&random(100, 3)), [(100, false)]);
+    assert_eq!(stretches(&[]), [(0, Search)]);
+    assert_eq!(stretches(&random(100, 3)), [(100, Search)]);
     for len in [PIECE, 5 * PIECE + 7] {
-        assert_eq!(stretches(&random(len, 3)), [(len, true)]);
+        assert_eq!(stretches(&random(len, 3)), [(len, Store)]);
     }
     let mut planes = vec![7; 3 * PIECE];
     planes.extend(random(4 * PIECE, 4));
+    planes.extend(random(4 * PIECE, 6).iter().map(|byte| byte % 192));
     planes.extend(vec![8; PIECE]);
     // A single piece does not become a stretch of its own.
     planes.extend(random(PIECE, 5));
@@ -82,15 +84,16 @@ fn parts_make_up_the_stream() {
     assert_eq!(
         stretches(&planes),
         [
-            (3 * PIECE, false),
-            (4 * PIECE, true),
-            (2 * PIECE + 99, false)
+            (3 * PIECE, Search),
+            (4 * PIECE, Store),
+            (4 * PIECE, HuffmanOnly),
+            (2 * PIECE + 99, Search)
         ]
     );
     // Noise that is repeated is none, wherever it stands.
     let noise = random(2 * PIECE, 6);
     let twice = [&noise[..], &random(4 * PIECE, 7), &noise].concat();
-    assert_eq!(stretches(&twice), [(6 * PIECE, true), (2 * PIECE, false)]);
+    assert_eq!(stretches(&twice), [(6 * PIECE, Store), (2 * PIECE, Search)]);
 }
 
 fn repeats(stream: &[u8], word: usize) -> usize {
