@@ -40,9 +40,9 @@ const MAX_HUFFMAN_REPEATS: usize = 16;
 pub(super) enum Method {
     /// Search for matches.
     Search,
-    /// Huffman codes without a search for matches, since nothing is repeated. Floating-point numbers
-    /// that are not shuffled need this, and bit planes of few values: a search takes two to three
-    /// times as long, and finds matches that are longer than literals.
+    /// Huffman codes without a search for matches, since nothing is repeated. Floating-point
+    /// numbers that are not shuffled need this, and bit planes of few values: a search takes two to
+    /// three times as long, and finds matches that are longer than literals.
     HuffmanOnly,
     /// Store the bytes, since they are random.
     Store,
@@ -65,7 +65,7 @@ pub(super) struct NoiseDetector {
 
 impl NoiseDetector {
     /// Whether all of a stream is incompressible for every codec. Data that are compressed or
-    /// encrypted need this: Zstd's highest levels take fifty times as long to find it out.
+    /// encrypted need this: the highest level of Zstd takes fifty times as long to find it out.
     pub(super) fn is_incompressible(&mut self, stream: &[u8]) -> Result<bool> {
         // The last piece first: there lie the high bytes of numbers, which show most compressible
         // streams.
@@ -127,8 +127,8 @@ impl NoiseDetector {
     }
 
     /// Divides a stream into stretches that are as long as possible, for a search that begins with
-    /// matches of `min_match` bytes, 3 or 4, in deflate's window, and methods from `least` on. A few
-    /// pieces between others are searched, because a stored piece interrupts matches, and each
+    /// matches of `min_match` bytes, 3 or 4, in deflate's window, and methods from `least` on. A
+    /// few pieces between others are searched, because a stored piece interrupts matches, and each
     /// stretch needs Huffman codes of its own.
     pub(super) fn stretches(
         &mut self,
