@@ -117,7 +117,7 @@ documents_are_there() {
   local prefix file
   prefix=$(prefix_of)
   for file in share/man/man1/b2.1 share/bash-completion/completions/b2 share/zsh/site-functions/_b2 \
-    share/fish/vendor_completions.d/b2.fish share/doc/oxiblosc/licenses/{oxiblosc,lz4,zstd,zlib-rs,libdeflate,snap,crates,rust-std}.txt; do
+    share/fish/vendor_completions.d/b2.fish share/doc/oxiblosc/licenses/{oxiblosc,lz4,zstd,libdeflate,snap,crates,rust-std}.txt; do
     [ -s "$prefix/$file" ] || { echo "no $file"; return 1; }
   done
   bash -n "$prefix/share/bash-completion/completions/b2"

@@ -68,7 +68,7 @@ pub enum Command {
     )]
     Convert(ConvertArgs),
     /// Tries codecs, levels, filters and block sizes on your own data: ratio against speed
-    #[command(after_help = "Example:\n  b2 bench temperature.npy --svg temperature.svg")]
+    #[command(after_help = "Example:\n  b2 bench temperature.npy")]
     Bench(BenchArgs),
     /// Prints what a shell needs to complete the commands
     #[command(after_help = "Example:\n  b2 completions bash > /etc/bash_completion.d/b2")]
@@ -359,12 +359,6 @@ pub struct BenchArgs {
     /// Seconds to spend, roughly
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub seconds: u32,
-    /// Writes a plot to this file, as SVG
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
-    /// Replaces the plot if it exists
-    #[arg(long, short)]
-    pub force: bool,
     #[command(flatten)]
     pub threads: Threads,
 }

@@ -3,9 +3,9 @@
 use crate::chunks::PIECE;
 use crate::compress::box_size;
 use crate::failure::Failure;
-use crate::library::Array;
 use crate::npy::{Boxes, boxes, grid, runs};
 use crate::source::{Frame, fill};
+use oxiblosc::Array;
 use oxiblosc::b2nd::meta::Meta;
 use oxiblosc::format::chunk::header::Special;
 use oxiblosc::format::frame::header::Header;

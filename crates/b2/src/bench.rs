@@ -10,9 +10,7 @@ use crate::library::{ChunkInput, Place, SuperChunk, zeros};
 use crate::member::open_member;
 use crate::npy::{MAGIC, Npy};
 use crate::open::{FrameOrChunk, refuse_store};
-use crate::output::Output;
-use crate::plot;
-use crate::print::{print_line, print_text, said};
+use crate::print::{print_text, said};
 use crate::progress::ByteProgress;
 use crate::settings::{Settings, codec_name, filter_names};
 use crate::text::{bytes, plural};
@@ -24,7 +22,6 @@ use oxiblosc_base::memory::Buffer;
 use oxiblosc_base::system::files::{OpenFlags, read_exact_at};
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Levels that are tried.
@@ -42,20 +39,20 @@ const WORTH: f64 = 1.02;
 
 /// The measurement of one way to compress. Speeds are in bytes of uncompressed data per second.
 #[derive(Clone, Debug)]
-pub struct Measured {
+struct Measured {
     /// The parameters.
-    pub settings: Settings,
+    settings: Settings,
     /// Uncompressed over compressed bytes.
-    pub ratio: f64,
+    ratio: f64,
     /// The speed of compression.
-    pub compress: f64,
+    compress: f64,
     /// The speed of decompression.
-    pub decompress: f64,
+    decompress: f64,
 }
 
 impl Measured {
     /// The names of the filters.
-    pub fn filters(&self) -> String {
+    fn filters(&self) -> String {
         let names = filter_names(&self.settings.filters, &self.settings.filters_meta);
         if names.is_empty() {
             "none".into()
@@ -65,7 +62,7 @@ impl Measured {
     }
 
     /// The codec and its level.
-    pub fn codec(&self) -> String {
+    fn codec(&self) -> String {
         format!(
             "{} {}",
             codec_name(self.settings.codec),
@@ -107,18 +104,6 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
         Some(key) => open_member(&args.input, key)?,
     };
     refuse_store(&input)?;
-    if let Some(path) = &args.svg {
-        check_ending(path)?;
-    }
-    // Opened first, so that an error does not come only after the measurements.
-    let plot = match &args.svg {
-        Some(path) => Some(
-            Output::new(path, args.force, Some(&input))?
-                .of_file()?
-                .public(),
-        ),
-        None => None,
-    };
     let sample = sample(args, &input)?;
     if sample.nbytes() == 0 {
         return Err(Failure::message(format!(
@@ -151,26 +136,7 @@ pub fn run(args: &BenchArgs) -> Result<Outcome> {
     }
     said(advise(&rows, &mut text))?;
     print_text(&text);
-    if let (Some(path), Some(mut plot)) = (&args.svg, plot) {
-        let drawn = plot::svg(&about, &rows, &best);
-        let written = plot.writer()?.write_all(drawn.as_bytes());
-        written.map_err(|error| Failure::at(path, &error))?;
-        plot.finish()?;
-        print_text(b"\n");
-        print_line(&format!("plot: {}", path.display()));
-    }
     Ok(Outcome::Fine)
-}
-
-/// Fails for the name of a picture of another kind.
-fn check_ending(path: &Path) -> Result<()> {
-    match path.extension() {
-        Some(ending) if !ending.eq_ignore_ascii_case("svg") => Err(Failure::message(format!(
-            "{}: the plot is SVG, and this is the name of something else: end it in .svg",
-            path.display()
-        ))),
-        _ => Ok(()),
-    }
 }
 
 /// Measures all settings within a time limit. Returns the rows, and how many settings were not
@@ -315,7 +281,7 @@ fn unbeaten(rows: &[Measured]) -> Vec<bool> {
 }
 
 /// A speed in millions of bytes per second.
-pub fn speed(bytes_a_second: f64) -> String {
+fn speed(bytes_a_second: f64) -> String {
     let millions = bytes_a_second / 1e6;
     let digits = usize::from(millions < 10.0);
     format!("{millions:.digits$}")

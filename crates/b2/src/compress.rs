@@ -3,7 +3,7 @@
 use crate::args::{Coding, CompressArgs, Threads, lengths, size};
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::{Input, PipedInput};
-use crate::library::{Array, ArrayLayout, Place, SuperChunk, zeros};
+use crate::library::{ArrayLayout, Place, SuperChunk, new_array, zeros};
 use crate::npy::{MAGIC, Npy, boxes};
 use crate::output::Output;
 use crate::print::print_line;
@@ -462,7 +462,7 @@ fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result
     let failed = |error| Failure::of(output.name(), error);
     let path = output.path();
     let place = place(&path, args.sparse);
-    let mut array = Array::new(place, &settings, &shape, &[]).map_err(failed)?;
+    let array = new_array(place, &settings, &shape, &[]).map_err(failed)?;
     let total = box_size(&vec![0; npy.shape.len()], &npy.shape, npy.itemsize) as u64;
     let progress = ByteProgress::new("compressing", total);
     if total > 0 {
@@ -473,7 +473,7 @@ fn compress_array(args: &CompressArgs, input: &Input, output: &Output) -> Result
             progress.add(items.len());
         }
     }
-    array.close().map_err(failed)?;
+    array.schunk().close_frame().map_err(failed)?;
     let (chunks, blocks) = (tuple(&shape.chunks), tuple(&shape.blocks));
     Ok(Totals {
         nbytes: total,

@@ -9,7 +9,7 @@ use crate::compress::{CHUNK, array_shape, box_size, plain_sizes};
 use crate::decompress::slab_size;
 use crate::failure::{Failure, Outcome, Result};
 use crate::input::Input;
-use crate::library::{Array, ArrayLayout, Place, SuperChunk, zeros};
+use crate::library::{ArrayLayout, Place, SuperChunk, add_vlmeta, new_array, zeros};
 use crate::open::{FrameOrChunk, parsed_array};
 use crate::output::Output;
 use crate::print::print_line;
@@ -333,7 +333,7 @@ fn reshape(
         blocksize: 0,
         ..*settings
     };
-    let mut new = Array::new(place, &settings, &shape, &others).map_err(unwritten)?;
+    let new = new_array(place, &settings, &shape, &others).map_err(unwritten)?;
     let progress = ByteProgress::new("converting", frame.header.nbytes.max(0) as u64);
     let size = slab_size(&shape.chunks, itemsize);
     let states = each_thread(settings.threads, 0, size, |threads| {
@@ -362,9 +362,9 @@ fn reshape(
     )?;
     let contexts = frame.contexts(settings.threads).map_err(failed)?;
     copy_vlmetalayers(frame, &contexts, (input, to), |name, content| {
-        new.add_vlmeta(name, content)
+        add_vlmeta(new.schunk(), name, content)
     })?;
-    new.close().map_err(unwritten)
+    new.schunk().close_frame().map(drop).map_err(unwritten)
 }
 
 fn joined(lengths: &[i32]) -> String {

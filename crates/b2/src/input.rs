@@ -2,13 +2,14 @@
 
 use crate::failure::{Failure, REPAIR, Result, describe, is_damage};
 use crate::faults::Faults;
-use crate::library::{Array, zeros};
+use crate::library::{protection, zeros};
 use crate::memory;
 use crate::paths::{frame_file, is_dir, lasting};
 use crate::place::as_c;
 use crate::scratch::{COPY, ScratchFolder};
 use crate::system::{self, GivenRights};
 use oxiblosc::storage::FilesWithin;
+use oxiblosc::{Array, SuperChunk};
 use oxiblosc_base::Error;
 use oxiblosc_base::system::files::OpenFlags;
 use std::fs::File;
@@ -278,7 +279,9 @@ impl Input {
     /// Opens the array for reading. `threads` decompress a read.
     pub fn open_array(&self, threads: i16) -> std::result::Result<Array, Error> {
         let path = as_c(&self.path).map_err(|_| Error::FILE_OPEN)?;
-        Array::open(self.faults.backend()?, &path, threads)
+        let backend = self.faults.backend()?;
+        let schunk = SuperChunk::open_by(backend, &path, threads, protection(false));
+        Array::of(schunk?)
     }
 
     /// The mode and owner for what is made of it: those of the file, or of the file with the header

@@ -4,17 +4,16 @@
 use crate::failure::{Failure, Result};
 use crate::place::as_c;
 use crate::settings::Settings;
+use oxiblosc::environment;
 pub use oxiblosc::format::chunk::ChunkInput;
 use oxiblosc::format::chunk::checksum;
 use oxiblosc::format::chunk::header::{ChunkHeader, MAX_OVERHEAD};
 use oxiblosc::schunk::chunks;
-use oxiblosc::storage::Backend;
 use oxiblosc::{
-    CParams, Compressor, DParams, Error, Layout, NewChunks, Protection, Split, StorageParams,
+    Array, CParams, Compressor, DParams, Error, Layout, NewChunks, Protection, Split, StorageParams,
 };
-use oxiblosc_base::memory::{Buffer, CStrBuf, Shared};
+use oxiblosc_base::memory::{Buffer, CStrBuf};
 use oxiblosc_repair::Contexts;
-use std::ffi::{CStr, OsStr};
 use std::ops::Deref;
 use std::path::Path;
 
@@ -31,24 +30,14 @@ pub fn zeros(len: usize) -> Done<Buffer> {
     Buffer::zeroed(len)
 }
 
-/// Whether an environment variable of the library is set, and neither empty nor `0`.
-fn is_set(name: &str) -> bool {
-    std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != OsStr::new("0"))
-}
-
-/// Whether outputs must survive a loss of power.
-pub fn is_durable() -> bool {
-    is_set("BLOSC_DURABLE")
-}
-
 /// Locking and checksums follow the environment, as in all programs that use the library;
 /// `checksums` adds checksums. Single changes are not durable, since the finished output is synced
 /// once.
 pub fn protection(checksums: bool) -> Protection {
     Protection {
-        locking: is_set("BLOSC_LOCKING"),
+        locking: environment::locking(),
         durable: false,
-        checksums: checksums || is_set("BLOSC_CHECKSUMS"),
+        checksums: checksums || environment::checksums(),
     }
 }
 
@@ -260,7 +249,8 @@ fn append_all(schunk: &oxiblosc::SuperChunk, all: &[Waiting]) -> Done<()> {
     }
 }
 
-fn add_vlmeta(schunk: &oxiblosc::SuperChunk, name: &[u8], content: &[u8]) -> Done<()> {
+/// Adds a variable-length metalayer. `content` is not compressed yet.
+pub fn add_vlmeta(schunk: &oxiblosc::SuperChunk, name: &[u8], content: &[u8]) -> Done<()> {
     let encoder = Compressor::new(CParams::default());
     schunk.add_vlmetalayer(name, content, &encoder).map(drop)
 }
@@ -278,52 +268,20 @@ pub struct ArrayLayout {
     pub dtype: String,
 }
 
-/// An n-dimensional array.
-pub struct Array(oxiblosc::Array);
-
-impl Array {
-    /// A new array of zeros, with additional metalayers (names and contents). Fails if something
-    /// exists at the place.
-    pub fn new(
-        place: Place,
-        settings: &Settings,
-        shape: &ArrayLayout,
-        metalayers: &[(&[u8], &[u8])],
-    ) -> Done<Self> {
-        let layout = Layout {
-            shape: &shape.shape,
-            chunks: &shape.chunks,
-            blocks: &shape.blocks,
-            dtype: Some(shape.dtype.as_bytes()),
-            metalayers,
-        };
-        oxiblosc::Array::zeros(&layout, storage(place, settings)).map(Self)
-    }
-
-    /// Opens an array whose files a back end opens. `threads` decompress a read.
-    pub fn open(backend: Shared<dyn Backend>, path: &CStr, threads: i16) -> Done<Self> {
-        let schunk = oxiblosc::SuperChunk::open_by(backend, path, threads, protection(false));
-        oxiblosc::Array::of(schunk?).map(Self)
-    }
-
-    /// Reads the items from `start` to before `stop` into `items`, in C order. `items` has exactly
-    /// as many bytes as they have.
-    pub fn read(&self, start: &[i64], stop: &[i64], items: &mut [u8]) -> Done<()> {
-        self.0.read(start, stop, items)
-    }
-
-    /// Writes the items from `start` to before `stop`, which are in C order.
-    pub fn write(&mut self, start: &[i64], stop: &[i64], items: &[u8]) -> Done<()> {
-        self.0.write(start, stop, items)
-    }
-
-    /// Adds a variable-length metalayer. `content` is not compressed yet.
-    pub fn add_vlmeta(&mut self, name: &[u8], content: &[u8]) -> Done<()> {
-        add_vlmeta(self.0.schunk(), name, content)
-    }
-
-    /// Finishes the frame and closes it.
-    pub fn close(self) -> Done<()> {
-        self.0.schunk().close_frame().map(drop)
-    }
+/// A new array of zeros, with additional metalayers (names and contents). Fails if something exists
+/// at the place.
+pub fn new_array(
+    place: Place,
+    settings: &Settings,
+    shape: &ArrayLayout,
+    metalayers: &[(&[u8], &[u8])],
+) -> Done<Array> {
+    let layout = Layout {
+        shape: &shape.shape,
+        chunks: &shape.chunks,
+        blocks: &shape.blocks,
+        dtype: Some(shape.dtype.as_bytes()),
+        metalayers,
+    };
+    Array::zeros(&layout, storage(place, settings))
 }

@@ -12,7 +12,7 @@
 //! - [`library`]: the library's contexts, super-chunks and arrays, set up as the options say
 //! - [`npy`], [`msgpack`], [`json`]: other file formats
 //! - [`input`], [`output`], [`paths`], [`place`], [`placing`], [`frame_files`], [`scratch`]: files
-//!   and pipes; [`mod@print`], [`progress`], [`picture`], [`plot`], [`text`]: what people see
+//!   and pipes; [`mod@print`], [`progress`], [`picture`], [`text`]: what people see
 #![forbid(unsafe_code)]
 
 mod args;
@@ -41,7 +41,6 @@ mod paths;
 mod picture;
 mod place;
 mod placing;
-mod plot;
 mod print;
 mod progress;
 mod repair;

@@ -131,12 +131,6 @@ impl Output {
         self
     }
 
-    /// Does not give the output the mode of the input, since it does not show the data.
-    pub fn public(mut self) -> Self {
-        self.source = None;
-        self
-    }
-
     /// Fails if a file would replace an empty directory, which only a directory does.
     pub fn of_file(self) -> Result<Self> {
         // What is no directory is what it was when this was made, or is looked at again when the

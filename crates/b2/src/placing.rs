@@ -3,7 +3,6 @@
 
 use crate::failure::describe;
 use crate::frame_files::{is_frame, is_frame_or_empty};
-use crate::library::is_durable;
 use crate::paths::is_dir;
 use crate::place::{Place, as_c};
 use crate::scratch::{NEW, OLD, ScratchFolder};
@@ -22,7 +21,7 @@ pub const OTHER_THINGS: &str =
 /// synced before the move, and the name after it, so that a loss of power never leaves the name
 /// without its content.
 pub fn place(scratch: &ScratchFolder, to: &Place, replace: bool) -> io::Result<()> {
-    let durable = is_durable();
+    let durable = oxiblosc::environment::durable();
     if durable {
         sync(&scratch.path(NEW))?;
     }

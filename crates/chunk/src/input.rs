@@ -68,14 +68,9 @@ impl EncodeParams {
     /// The library whose streams the codec writes; for Blosc 1 that depends on whether blocks are
     /// split.
     #[inline(always)]
-    #[cfg_attr(
-        not(feature = "blosc1"),
-        allow(unused_variables, reason = "without Blosc 1 there is one dialect")
-    )]
     pub(super) fn dialect(&self, split: bool) -> Dialect {
         match self.rules {
             Rules::Blosc2 => Dialect::Blosc2,
-            #[cfg(feature = "blosc1")]
             Rules::Blosc1 => Dialect::Blosc1 { split },
         }
     }

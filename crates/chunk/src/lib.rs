@@ -20,7 +20,6 @@ pub mod add_checksums;
 mod assemble;
 /// Decoding single blocks, in any order.
 pub mod block_reader;
-#[cfg(feature = "blosc1")]
 pub mod blosc1;
 /// Which blocks were checked against their checksums.
 pub mod checked;

@@ -12,7 +12,6 @@
 //!
 //! Matches may overlap what they write. The last packet is literals.
 
-#[cfg(feature = "blosc1")]
 mod blosc1;
 mod compress;
 mod decompress;

@@ -17,8 +17,7 @@ mod window;
 use bits::BitWriter;
 use block::{Block, MAX_SYMBOLS};
 
-#[cfg(feature = "blosc1")]
-pub(super) use levels::MATCH3_LEVEL;
+pub(super) use levels::BLOSC1_EFFORT;
 use oxiblosc_base::Result;
 use tables::HashTables;
 
@@ -96,7 +95,10 @@ impl DeflateStream<'_> {
         loop {
             let (bytes, behind) = rest.split_at(rest.len().min(MAX_SYMBOLS));
             let last = last && behind.is_empty();
-            self.block.write_literals(&mut self.bits, bytes, last)?;
+            for (i, byte) in bytes.iter().enumerate() {
+                self.block.push_literal(i, *byte);
+            }
+            self.block.write(&mut self.bits, bytes.len(), bytes, last)?;
             rest = behind;
             if rest.is_empty() {
                 return Some(());

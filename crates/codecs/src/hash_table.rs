@@ -13,9 +13,6 @@ pub(super) trait SlotInt: Copy + Default {
     fn new(value: usize) -> Self;
     /// Converts back.
     fn get(self) -> u32;
-    /// The value when the base becomes lower by `by`, which is at most `MAX`. A value below `by`
-    /// becomes 0, as in a cleared table.
-    fn rebased(self, by: usize) -> Self;
 }
 
 impl SlotInt for u16 {
@@ -28,10 +25,6 @@ impl SlotInt for u16 {
     fn get(self) -> u32 {
         u32::from(self)
     }
-    #[inline(always)]
-    fn rebased(self, by: usize) -> Self {
-        self.saturating_sub(by as u16)
-    }
 }
 
 impl SlotInt for u32 {
@@ -43,10 +36,6 @@ impl SlotInt for u32 {
     #[inline(always)]
     fn get(self) -> u32 {
         self
-    }
-    #[inline(always)]
-    fn rebased(self, by: usize) -> Self {
-        self.saturating_sub(by as u32)
     }
 }
 
@@ -87,17 +76,6 @@ impl<S: SlotInt, const SLOTS: usize> Table<S, SLOTS> {
         self.next_base = self.next_base.max(len);
         let slots = self.slots()?;
         slots[..used].fill(S::default());
-        Ok(slots)
-    }
-
-    /// The slots of a stream of `len` bytes that began with this base, changed to what a cleared
-    /// table would hold now. From here on its base is 0.
-    pub(super) fn rebased(&mut self, base: usize, len: usize) -> Result<&mut [S; SLOTS]> {
-        self.next_base = len;
-        let slots = self.slots()?;
-        for slot in slots.iter_mut() {
-            *slot = slot.rebased(base);
-        }
         Ok(slots)
     }
 

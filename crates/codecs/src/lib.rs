@@ -27,7 +27,6 @@ mod names;
 pub mod ndlz;
 mod noise;
 mod padded;
-#[cfg(feature = "blosc1")]
 pub mod snappy;
 mod state;
 mod table;
@@ -40,7 +39,7 @@ mod zstd;
 #[cfg(test)]
 mod tests;
 
-pub use dialect::Dialect;
+pub use dialect::{Dialect, HAS_BLOSC1};
 pub use dict::{Dict, MAX_DICT_SIZE, MIN_USEFUL_DICT};
 pub use names::{Codec, has_codec, registered_code, registered_name};
 pub use padded::{PADDING, PaddedDst, PaddedSrc};

@@ -3,7 +3,6 @@
 mod chain;
 mod compress;
 mod decode_fast;
-mod decode_short;
 mod decompress;
 mod finder;
 mod format;
@@ -16,10 +15,8 @@ mod sequence;
 mod word_filter;
 mod writer;
 
-#[cfg(feature = "blosc1")]
 pub(super) use format::MF_LIMIT;
 pub(super) use hc::{HcCompressor, HcEncodeDict};
-#[cfg(feature = "blosc1")]
 pub(super) use match_end::{SHORT_MATCH_MARGIN, match_end, match_len_backward, short_match};
 
 use core::ffi::{CStr, c_char, c_int, c_void};

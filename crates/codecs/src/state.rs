@@ -2,8 +2,8 @@
 //! allocated when it is first used.
 
 use super::{
-    Codec, Dialect, Dict, PaddedDst, PaddedSrc, blosclz, lz4, noise, noise::NoiseDetector, zlib,
-    zstd,
+    Codec, Dialect, Dict, HAS_BLOSC1, PaddedDst, PaddedSrc, blosclz, lz4, noise,
+    noise::NoiseDetector, zlib, zstd,
 };
 use oxiblosc_base::{Error, Result};
 
@@ -18,8 +18,7 @@ pub struct Encoder {
     noise: NoiseDetector,
     /// Whether the streams are planes of shuffled numbers: of bytes or of bits. Only Zstd uses it.
     /// It writes the same streams as its library would at the level, except for incompressible
-    /// ones, for large blocks of planes at levels 7 and 8, and at level 5 for other streams that
-    /// are short or longer than 128 KB.
+    /// ones, and for large blocks of planes at levels 7 and 8.
     pub shuffled: bool,
     /// The library whose streams are written.
     pub dialect: Dialect,
@@ -63,12 +62,14 @@ impl Encoder {
         if must_shrink && self.is_known_incompressible(codec, clevel, src)? {
             return Ok(0);
         }
-        #[cfg(feature = "blosc1")]
-        if let Dialect::Blosc1 { split } = self.dialect {
+        if HAS_BLOSC1 && let Dialect::Blosc1 { split } = self.dialect {
             match codec {
                 Codec::BloscLz => return self.blosclz.compress_as_blosc1(split, clevel, src, dst),
                 Codec::Lz4hc => return self.lz4hc.compress_as_blosc1(clevel, src, dst),
-                Codec::Zlib => return self.zlib.compress_as_blosc1(clevel, src, dst),
+                Codec::Zlib => {
+                    let levels = (clevel, zlib::BLOSC1_EFFORT + clevel);
+                    return self.zlib.compress(&mut self.noise, levels, src, dst);
+                }
                 _ => {}
             }
         }
@@ -83,7 +84,9 @@ impl Encoder {
                 self.lz4hc
                     .compress_with(dict.lz4hc_encode(clevel)?, clevel, src, dst)
             }
-            (Codec::Zlib, None) => self.zlib.compress(clevel, src, dst),
+            (Codec::Zlib, None) => self
+                .zlib
+                .compress(&mut self.noise, (clevel, clevel), src, dst),
             (Codec::Zstd, None) => {
                 let noise = self.shuffled.then_some(&mut self.noise);
                 self.zstd.compress(clevel, src, dst, noise)

@@ -30,12 +30,6 @@ impl<'a> UncheckedDst<'a> {
         }
     }
 
-    /// The same destination, borrowed for a shorter time.
-    #[inline(always)]
-    pub(super) fn reborrow(&mut self) -> UncheckedDst<'_> {
-        UncheckedDst { ..*self }
-    }
-
     /// Length in bytes.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {

@@ -1,17 +1,16 @@
-//! Zlib streams. Our own code compresses them ([`super::deflate`]); two libraries decompress them.
+//! Zlib streams. Our own code compresses them ([`super::deflate`]); libdeflate decompresses them.
 //!
 //! The choice rests on measurements with blocks of 16 KiB to 1 MiB, against zlib-ng, which the
 //! reference uses:
 //! - Our compressor is 1.1 to 3.5 times as fast, and its streams are at most 1 % larger
 //!   (`docs/performance.md`).
 //! - zlib-rs writes the same streams as zlib-ng at 0.8 to 1 times the speed. With a preset
-//!   dictionary its bytes depend on earlier calls.
+//!   dictionary its bytes depend on earlier calls. It decompresses at 0.85 times the speed of
+//!   libdeflate, and at the same speed what is very redundant.
 //! - libdeflate compresses 1.3 to 6 times as fast at levels 5 to 9. But some of its streams are
 //!   more than 0.5 % larger (2.6 % for 32-bit integers), and all of them consist of many short
 //!   blocks, so that they inflate at half the speed.
 //! - zlib-ng needs cmake to build.
-//! - libdeflate decompresses fastest, by up to 1.3 times, except for very redundant data, where
-//!   zlib-rs does.
 //!
 //! All of these spend time on incompressible data, which [`super::noise`] saves.
 
@@ -19,45 +18,23 @@ use core::ptr::NonNull;
 use oxiblosc_base::memory::boxed;
 
 use libdeflate_sys as sys;
-use zlib_rs::adler32::adler32;
-use zlib_rs::c_api::z_stream;
-use zlib_rs::inflate::{self, InflateStream};
-use zlib_rs::{InflateConfig, InflateFlush, ReturnCode};
 
+pub(super) use super::deflate::BLOSC1_EFFORT;
 use super::deflate::Deflater;
-#[cfg(feature = "blosc1")]
-use super::deflate::MATCH3_LEVEL;
-use super::noise::{Method, NoiseDetector, SearchParams, Stretch};
+use super::noise::{Method, NoiseDetector, Stretch};
 use oxiblosc_base::{Error, Result};
 
-/// The version reported to callers: the version of zlib that zlib-rs, which decompresses, declares
-/// to implement.
-pub(super) const VERSION: &str = "1.3.0-zlib-rs-0.6";
+/// The version that is reported to callers: that of zlib whose streams these are, and that of the
+/// library that decompresses them.
+pub(super) const VERSION: &str = "1.3.0-libdeflate-1.26";
 
-/// zlib's window, as a power of two.
-const WINDOW_BITS: u8 = 15;
-/// Data with a higher compression ratio than this are very redundant.
-const REDUNDANT_RATIO: usize = 4;
-
-/// The properties of the search at a level. High levels find matches of three bytes, which also
-/// occur by chance. At level 1 a search takes no longer than Huffman codes without one.
-fn search_params(clevel: u8) -> SearchParams {
-    SearchParams {
-        window: 1 << WINDOW_BITS,
-        min_match: if clevel < 7 { 4 } else { 3 },
-        // Less than one in a hundred words, each of which saves a byte at most.
-        max_repeats: 32,
-        huffman_only: (2..7).contains(&clevel),
-    }
-}
+/// From this level on matches of three bytes are found, which also occur by chance.
+const MATCH3_LEVEL: u8 = 7;
 
 /// The compressor. It searches for matches where some are likely. Other stretches are stored or get
 /// Huffman codes only.
 #[derive(Default)]
-pub(super) struct Compressor {
-    noise: NoiseDetector,
-    deflater: Option<Box<Deflater>>,
-}
+pub(super) struct Compressor(Option<Box<Deflater>>);
 
 impl Compressor {
     /// Not inlined, so that its large stack frame does not add to those of the functions that write
@@ -68,51 +45,44 @@ impl Compressor {
         boxed(Deflater::new()?)
     }
 
-    /// Returns the bytes written, or 0 if they do not fit.
-    pub(super) fn compress(&mut self, clevel: u8, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let deflater = match &mut self.deflater {
-            Some(deflater) => deflater,
-            none => none.insert(Self::deflater()?),
-        };
-        let stretches = self.noise.stretches(src, search_params(clevel))?;
-        Ok(write(stretches, deflater, clevel, clevel, src, dst).unwrap_or(0))
-    }
-
-    /// Like [`compress`](Self::compress), but takes matches of three bytes at all levels, so that
-    /// streams are as small as those of zlib, which Blosc 1 uses.
-    #[cfg(feature = "blosc1")]
-    pub(super) fn compress_as_blosc1(
+    /// Writes a stream whose header names level `clevel`. Matches are searched as at level
+    /// `effort`, which is the same, or higher by [`BLOSC1_EFFORT`]. Returns the bytes written, or 0
+    /// if they do not fit.
+    pub(super) fn compress(
         &mut self,
-        clevel: u8,
+        noise: &mut NoiseDetector,
+        (clevel, effort): (u8, u8),
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<usize> {
-        let deflater = match &mut self.deflater {
+        let deflater = match &mut self.0 {
             Some(deflater) => deflater,
             none => none.insert(Self::deflater()?),
         };
-        let search = search_params(MATCH3_LEVEL);
-        let stretches = self.noise.stretches(src, search)?;
-        Ok(write(stretches, deflater, clevel, MATCH3_LEVEL + clevel, src, dst).unwrap_or(0))
+        // At level 1 a search takes no longer than Huffman codes without one.
+        let (min_match, least) = match effort {
+            ..=1 => (4, Method::Store),
+            2..MATCH3_LEVEL => (4, Method::HuffmanOnly),
+            _ => (3, Method::Store),
+        };
+        let stretches = noise.stretches(src, min_match, least)?;
+        Ok(write(stretches, deflater, (clevel, effort), src, dst).unwrap_or(0))
     }
 }
 
-/// Writes a whole stream. Its header names level `clevel`; matches are searched with the parameters
-/// of level `effort`. Returns the length, or `None` if it does not fit.
+/// Writes a whole stream, as [`Compressor::compress`]. Returns the length, or `None` if it does not
+/// fit.
 fn write(
     stretches: &[Stretch],
     deflater: &mut Deflater,
-    clevel: u8,
-    effort: u8,
+    (clevel, effort): (u8, u8),
     src: &[u8],
     dst: &mut [u8],
 ) -> Option<usize> {
-    let stored: usize = stretches
+    let stored = stretches
         .iter()
-        .filter(|stretch| stretch.method == Method::Store)
-        .map(|stretch| stretch.len)
-        .sum();
-    if stored > dst.len() {
+        .filter(|stretch| stretch.method == Method::Store);
+    if stored.map(|stretch| stretch.len).sum::<usize>() > dst.len() {
         return None;
     }
     let (head, rest) = dst.split_first_chunk_mut()?;
@@ -129,11 +99,12 @@ fn write(
         match stretch.method {
             Method::Store => stream.store(stretch.len)?,
             Method::HuffmanOnly => stream.huffman_only(stretch.len)?,
-            Method::Search => stream.search(stretch.len, stretch.repeats_from)?,
+            Method::Search => stream.search(stretch.len)?,
         }
     }
     let written = stream.finish()?;
-    let sum = adler32(1, src).to_be_bytes();
+    // SAFETY: the function reads the bytes of `src`.
+    let sum = unsafe { sys::libdeflate_adler32(1, src.as_ptr().cast(), src.len()) }.to_be_bytes();
     *rest.get_mut(written..)?.first_chunk_mut()? = sum;
     Some(head.len() + written + sum.len())
 }
@@ -151,85 +122,19 @@ impl Drop for Libdeflate {
     }
 }
 
-/// zlib-rs's decompressor, freed with this value.
-struct ZlibRs(z_stream);
-
-// SAFETY: this value alone owns the state, to which its pointers lead, and zlib-rs keeps no data
-// that belong to a thread. The pointers to the buffers are set and used within `decompress`.
-unsafe impl Send for ZlibRs {}
-
-impl ZlibRs {
-    fn new() -> Result<Self> {
-        let mut stream = z_stream::default();
-        match inflate::init(
-            &mut stream,
-            InflateConfig {
-                window_bits: WINDOW_BITS.into(),
-            },
-        ) {
-            ReturnCode::Ok => Ok(Self(stream)),
-            _ => Err(Error::MEMORY_ALLOC),
-        }
-    }
-
-    /// Returns the number of bytes written.
-    fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let count = |len: usize| len.try_into().map_err(|_| Error::TWO_GB_LIMIT);
-        self.0.next_in = src.as_ptr().cast_mut();
-        self.0.avail_in = count(src.len())?;
-        self.0.next_out = dst.as_mut_ptr();
-        self.0.avail_out = count(dst.len())?;
-        // SAFETY: `new` initialised the stream, and `&mut self` makes this its only user. It reads
-        // the `avail_in` bytes of `src` and writes at most the `avail_out` bytes of `dst`, which
-        // are set above.
-        let (end, left) = unsafe {
-            let stream = InflateStream::from_stream_mut(&mut self.0).ok_or(Error::FAILURE)?;
-            inflate::reset(stream);
-            (
-                inflate::inflate(stream, InflateFlush::Finish),
-                self.0.avail_out as usize,
-            )
-        };
-        match end {
-            ReturnCode::StreamEnd => Ok(dst.len() - left),
-            ReturnCode::MemError => Err(Error::MEMORY_ALLOC),
-            _ => Err(Error::DATA),
-        }
-    }
-}
-
-impl Drop for ZlibRs {
-    fn drop(&mut self) {
-        // SAFETY: `new` initialised the stream, and it is ended once.
-        if let Some(stream) = unsafe { InflateStream::from_stream_mut(&mut self.0) } {
-            inflate::end(stream);
-        }
-    }
-}
-
 /// The decompressor.
 #[derive(Default)]
-pub(super) struct Decompressor {
-    zlib_rs: Option<ZlibRs>,
-    libdeflate: Option<Libdeflate>,
-}
+pub(super) struct Decompressor(Option<Libdeflate>);
 
 impl Decompressor {
     /// Returns the number of bytes written. Ignores bytes of `src` behind the stream.
     pub(super) fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        if src.len() < dst.len() / REDUNDANT_RATIO {
-            let zlib_rs = match &mut self.zlib_rs {
-                Some(zlib_rs) => zlib_rs,
-                none => none.insert(ZlibRs::new()?),
-            };
-            return zlib_rs.decompress(src, dst);
-        }
-        let libdeflate = match &self.libdeflate {
+        let libdeflate = match &self.0 {
             Some(libdeflate) => libdeflate,
             None => {
                 // SAFETY: the function takes nothing and returns null if there is no memory.
                 let raw = unsafe { sys::libdeflate_alloc_decompressor() };
-                self.libdeflate
+                self.0
                     .insert(Libdeflate(NonNull::new(raw).ok_or(Error::MEMORY_ALLOC)?))
             }
         };

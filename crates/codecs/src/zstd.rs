@@ -1,14 +1,12 @@
 //! Zstandard, by the Zstandard library.
 
 mod pieces;
-mod search;
 
 use core::ffi::{CStr, c_int, c_uint};
 use core::ptr::NonNull;
 
 use super::noise::NoiseDetector;
 use oxiblosc_base::{Error, Result};
-use search::{PIECE, Plan};
 
 use zstd_sys as sys;
 
@@ -140,8 +138,8 @@ impl Compressor {
             .ok_or(Error::MEMORY_ALLOC)
     }
 
-    /// Returns the number of bytes written, or 0 if they do not fit. The search is chosen by the
-    /// length of the stream, or, with `noise`, by what a stream of planes holds.
+    /// Returns the number of bytes written, or 0 if they do not fit. With `noise`, a stream of
+    /// planes may be compressed in pieces.
     pub(super) fn compress(
         &mut self,
         clevel: u8,
@@ -150,13 +148,25 @@ impl Compressor {
         noise: Option<&mut NoiseDetector>,
     ) -> Result<usize> {
         let cctx = self.context()?;
-        let level = level(clevel);
-        let plan = match noise {
-            Some(noise) => search::plan(clevel, src, noise)?,
-            None => search::plan_for_length(clevel, src),
+        if let Some(noise) = noise
+            && pieces::pay(clevel, src, noise)?
+        {
+            // SAFETY: `self` owns the context, and `&mut self` makes this its only user.
+            return unsafe { pieces::compress(cctx, clevel, src, dst) };
+        }
+        // SAFETY: as above. The library reads `src.len()` bytes of `src` and writes at most
+        // `dst.len()` bytes of `dst`.
+        let n = unsafe {
+            sys::ZSTD_compressCCtx(
+                cctx,
+                dst.as_mut_ptr().cast(),
+                dst.len(),
+                src.as_ptr().cast(),
+                src.len(),
+                level(clevel),
+            )
         };
-        // SAFETY: `self` owns the context, and `&mut self` makes this its only user.
-        unsafe { compress_by_plan(cctx, level, plan, src, dst) }
+        written(n)
     }
 
     /// Like [`compress`](Self::compress), with a dictionary, which determines the level.
@@ -179,81 +189,6 @@ impl Compressor {
             )
         };
         written(n)
-    }
-}
-
-/// Compresses a stream as planned. Returns the bytes written, or 0 if they do not fit.
-///
-/// # Safety
-/// `cctx` is a context that nothing else uses during the call.
-unsafe fn compress_by_plan(
-    cctx: *mut sys::ZSTD_CCtx,
-    level: c_int,
-    plan: Plan,
-    src: &[u8],
-    dst: &mut [u8],
-) -> Result<usize> {
-    let mut piece = src.len();
-    match plan {
-        Plan::Level => {
-            // SAFETY: `cctx` is a context without another user (# Safety). The library reads
-            // `src.len()` bytes of `src` and writes at most `dst.len()` bytes of `dst`.
-            let n = unsafe {
-                sys::ZSTD_compressCCtx(
-                    cctx,
-                    dst.as_mut_ptr().cast(),
-                    dst.len(),
-                    src.as_ptr().cast(),
-                    src.len(),
-                    level,
-                )
-            };
-            return written(n);
-        }
-        // SAFETY: `cctx` is a context without another user (# Safety), here and below.
-        Plan::Search(search) => unsafe {
-            set_parameters(cctx, level, &search.parameters(src.len()))
-        },
-        Plan::SearchPieces(search) => {
-            // SAFETY: as above.
-            unsafe { set_parameters(cctx, level, &search.parameters(src.len())) };
-            piece = PIECE;
-        }
-    }
-    // SAFETY: as above, and the plan set the parameters.
-    unsafe { pieces::compress(cctx, piece, src, dst) }
-}
-
-/// `ZSTD_c_stableInBuffer`: the input does not move between calls, so the library need not copy it.
-const STABLE_IN_BUFFER: sys::ZSTD_cParameter = sys::ZSTD_cParameter::ZSTD_c_experimentalParam9;
-/// `ZSTD_c_stableOutBuffer`: the output does not move between calls, so the library need not copy
-/// it.
-const STABLE_OUT_BUFFER: sys::ZSTD_cParameter = sys::ZSTD_cParameter::ZSTD_c_experimentalParam10;
-
-/// Sets all parameters of a context for one stream.
-///
-/// # Safety
-/// `cctx` is a context that nothing else uses during the call.
-#[inline(never)]
-unsafe fn set_parameters(
-    cctx: *mut sys::ZSTD_CCtx,
-    level: c_int,
-    parameters: &[(sys::ZSTD_cParameter, c_int)],
-) {
-    let common = [
-        (sys::ZSTD_cParameter::ZSTD_c_compressionLevel, level),
-        (STABLE_IN_BUFFER, 1),
-        (STABLE_OUT_BUFFER, 1),
-    ];
-    // SAFETY: `cctx` is a context without another user (# Safety).
-    unsafe {
-        sys::ZSTD_CCtx_reset(
-            cctx,
-            sys::ZSTD_ResetDirective::ZSTD_reset_session_and_parameters,
-        );
-        for (parameter, value) in common.iter().chain(parameters) {
-            sys::ZSTD_CCtx_setParameter(cctx, *parameter, *value);
-        }
     }
 }
 

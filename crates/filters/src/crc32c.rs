@@ -9,29 +9,22 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 mod polynomial;
 
-#[cfg(target_arch = "x86_64")]
-use oxiblosc_base::memory::cpu::{Vectors, allows};
 pub use polynomial::{POLYNOMIAL, product};
 
-/// The widest vectors that the CPU can multiply and that no setting forbids; `None` if the crate
-/// `crc32c` is to be used.
+/// Whether the CPU can multiply polynomials in vectors of AVX2, and no setting forbids it. If not,
+/// the crate `crc32c` is used.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn vector_level() -> Option<Vectors> {
+fn has_vectors() -> bool {
+    use oxiblosc_base::memory::cpu::{Vectors, allows};
     use std::arch::is_x86_feature_detected as has;
     use std::sync::OnceLock;
-    static LEVEL: OnceLock<Option<Vectors>> = OnceLock::new();
-    *LEVEL.get_or_init(|| {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
         let has_avx2 = has!("avx2") && has!("vpclmulqdq") && has!("pclmulqdq") && has!("sse4.2");
-        let level = match has_avx2 && has!("avx512f") {
-            true if allows(Vectors::Avx512) => Vectors::Avx512,
-            _ => Vectors::Avx2,
-        };
-        (has_avx2 && allows(level)).then_some(level)
+        has_avx2 && allows(Vectors::Avx2)
     })
 }
 
@@ -45,14 +38,9 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
 #[inline]
 pub fn extended(crc: u32, bytes: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
-    match vector_level() {
-        None => {}
-        // SAFETY: `vector_level` checks that the CPU has AVX-512F, VPCLMULQDQ and SSE4.2.
-        Some(Vectors::Avx512) if bytes.len() >= avx512::LONG => unsafe {
-            return avx512::extended(crc, bytes);
-        },
-        // SAFETY: `vector_level` checks that the CPU has AVX2, VPCLMULQDQ, PCLMULQDQ and SSE4.2.
-        Some(_) => unsafe { return avx2::extended(crc, bytes) },
+    if has_vectors() {
+        // SAFETY: `has_vectors` checks that the CPU has AVX2, VPCLMULQDQ, PCLMULQDQ and SSE4.2.
+        return unsafe { avx2::extended(crc, bytes) };
     }
     crc32c::crc32c_append(crc, bytes)
 }
@@ -61,11 +49,6 @@ pub fn extended(crc: u32, bytes: &[u8]) -> u32 {
 #[inline]
 pub fn difference(old: &[u8], new: &[u8]) -> u32 {
     debug_assert_eq!(old.len(), new.len());
-    #[cfg(target_arch = "x86_64")]
-    if vector_level() == Some(Vectors::Avx512) && new.len() >= avx512::LONG {
-        // SAFETY: `vector_level` checks that the CPU has AVX-512F, VPCLMULQDQ and SSE4.2.
-        return unsafe { avx512::difference(old, new) };
-    }
     crc32c(old) ^ crc32c(new)
 }
 
@@ -84,8 +67,8 @@ const POWERS: [u32; 48] = {
 /// The XOR of two CRC-32C after `len` equal bytes follow on both sides, given the XOR before.
 pub fn shifted(crc: u32, len: usize) -> u32 {
     #[cfg(target_arch = "x86_64")]
-    if vector_level().is_some() {
-        // SAFETY: `vector_level` checks that the CPU has PCLMULQDQ and SSE4.2, which includes
+    if has_vectors() {
+        // SAFETY: `has_vectors` checks that the CPU has PCLMULQDQ and SSE4.2, which includes
         // SSE4.1.
         return unsafe { avx2::shifted(crc, len) };
     }
@@ -114,11 +97,6 @@ mod tests {
             assert_eq!(crc32c(bytes), expected, "{len}");
             let (prefix, behind) = bytes.split_at(len / 3);
             assert_eq!(extended(crc32c(prefix), behind), expected, "{len}");
-            #[cfg(target_arch = "x86_64")]
-            if vector_level().is_some() {
-                // SAFETY: `vector_level` checks the features.
-                assert_eq!(unsafe { avx2::extended(0, bytes) }, expected, "{len}");
-            }
         }
     }
 

@@ -265,13 +265,6 @@ fn what_is_asked_for_is_done_or_refused() {
     );
     assert!(bench(&[embedded]).failed().err.contains("--key"));
 
-    let png = folder.path("plot.png");
-    assert!(bench(&[&data, "--svg", &png]).failed().err.contains(".svg"));
-    assert!(!std::path::Path::new(&png).exists());
-    for name in ["plot.svg", "plot.SVG", "plot"] {
-        bench(&[&data, "--svg", &folder.path(name)]).ended(0);
-    }
-
     let array = folder.write("a.npy", &npy("<i2", false, "(60, 50)", &series(1500)));
     for command in ["compress", "bench"] {
         let run = b2(&[command, &array, "--typesize", "4"]).failed();

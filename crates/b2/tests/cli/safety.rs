@@ -20,9 +20,7 @@ fn what_is_read_is_not_overwritten() {
         b2(&["convert", &frame, to, "-f"]).failed();
         b2(&["decompress", &frame, "-o", to, "-f"]).failed();
         b2(&["compress", &frame, "-o", to, "-f"]).failed();
-        b2(&["bench", &frame, "--svg", to, "-f"]).failed();
     }
-    b2(&["bench", &file, "--svg", &frame]).failed();
     b2(&["repair", &sparse, &sparse, "-f"]).failed();
     b2(&[
         "convert",

@@ -58,7 +58,7 @@ fn what_is_made_is_on_the_disk() {
         .expect("there");
     let [to, log] = [out.join("to"), PathBuf::from(folder.path("log"))];
     let to = to.to_str().expect("plain");
-    let commands: [&[&str]; 11] = [
+    let commands: [&[&str]; 10] = [
         &["compress", &file, "-o", to],
         &["compress", &file, "-o", to, "--sparse", "--chunks", "30K"],
         &["compress", &array, "-o", to],
@@ -69,16 +69,6 @@ fn what_is_made_is_on_the_disk() {
         &["convert", &nd, to, "-l", "1"],
         &["repair", &frame, to],
         &["repair", &sparse, to],
-        &[
-            "bench",
-            &file,
-            "--svg",
-            to,
-            "--seconds",
-            "0",
-            "--sample",
-            "64K",
-        ],
     ];
     // What the output replaces: nothing, a file, a frame in a directory.
     let olds: [&dyn Fn(); 3] = [

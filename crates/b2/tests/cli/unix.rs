@@ -82,21 +82,6 @@ fn what_is_private_stays_so() {
     fs::set_permissions(&empty, Permissions::from_mode(0o700)).expect("mode");
     compress(&empty, &["--sparse"]);
     assert_eq!((mode(&empty), modes(&empty)), (0o700, vec![0o600; 2]));
-    let plot = folder.write("plot.svg", b"");
-    private(&plot);
-    b2(&[
-        "bench",
-        &file,
-        "--svg",
-        &plot,
-        "-f",
-        "--seconds",
-        "0",
-        "--sample",
-        "64K",
-    ])
-    .ended(0);
-    assert_eq!(mode(&plot), 0o600);
 
     let store = folder.path("store.b2d");
     fs::create_dir(&store).expect("made");

@@ -1,9 +1,10 @@
 //! What Blosc 1 does differently from Blosc 2 in chunks with the same header.
 //!
-//! Without the feature `blosc1` there is only one set of rules, so that every function here is
+//! Without the codecs' feature `blosc1` nothing follows its rules, so that every function here is
 //! constant and compiles to nothing.
 
 use super::{MIN_BUFFERSIZE, version};
+use oxiblosc_codecs::HAS_BLOSC1;
 
 /// The number in a chunk's flags of codecs that the program registered.
 pub const UDCODEC_FORMAT: u8 = 6;
@@ -15,8 +16,7 @@ pub enum Rules {
     /// c-blosc2.
     #[default]
     Blosc2,
-    /// c-blosc 1.21.
-    #[cfg(feature = "blosc1")]
+    /// c-blosc 1.21, with the codecs' feature `blosc1`.
     Blosc1,
 }
 
@@ -24,11 +24,7 @@ impl Rules {
     /// Whether these are the rules of Blosc 1.
     #[inline(always)]
     pub fn is_blosc1(self) -> bool {
-        match self {
-            Self::Blosc2 => false,
-            #[cfg(feature = "blosc1")]
-            Self::Blosc1 => true,
-        }
+        HAS_BLOSC1 && matches!(self, Self::Blosc1)
     }
 
     /// The version of regular chunks.

@@ -97,48 +97,13 @@ impl Block {
         self.distances[distance_code] += 1;
     }
 
-    /// Writes a block of at most `MAX_SYMBOLS` bytes, all as literals. `None` if it does not fit.
-    pub(super) fn write_literals(
-        &mut self,
-        bits: &mut BitWriter,
-        bytes: &[u8],
-        last: bool,
-    ) -> Option<()> {
-        // Alternate bytes are counted in two tables, because loading a count that was just stored
-        // stalls.
-        let mut odd = [0; END_BLOCK];
-        let (pairs, rest) = bytes.as_chunks::<2>();
-        for pair in pairs {
-            self.literals[usize::from(pair[0])] += 1;
-            odd[usize::from(pair[1])] += 1;
-        }
-        for byte in rest {
-            odd[usize::from(*byte)] += 1;
-        }
-        for (count, odd) in self.literals.iter_mut().zip(odd) {
-            *count += odd;
-        }
-        self.write_shortest(bits, None, bytes, last)
-    }
-
     /// Writes the first `symbols` symbols, which encode `bytes`, as the type of block that is
     /// shortest, and resets the frequencies for the next block. `None` if it does not fit.
+    #[inline(never)]
     pub(super) fn write(
         &mut self,
         bits: &mut BitWriter,
         symbols: usize,
-        bytes: &[u8],
-        last: bool,
-    ) -> Option<()> {
-        self.write_shortest(bits, Some(symbols), bytes, last)
-    }
-
-    /// [`write`](Self::write), where `symbols` is `None` if all `bytes` are literals.
-    #[inline(never)]
-    fn write_shortest(
-        &mut self,
-        bits: &mut BitWriter,
-        symbols: Option<usize>,
         bytes: &[u8],
         last: bool,
     ) -> Option<()> {
@@ -151,19 +116,16 @@ impl Block {
             let align = pending.next_multiple_of(8) - pending;
             align as usize + (blocks - 1) * 8 + blocks * 32 + bytes.len() * 8
         };
-        let encode = |codes: &CodeTable, bits: &mut BitWriter| match symbols {
-            Some(symbols) => codes.write_all(bits, &self.symbols[..symbols]),
-            None => codes.write_literals(bits, bytes),
-        };
+        let symbols = &self.symbols[..symbols];
         if stored_size <= dynamic.bits.min(fixed_size) {
             store(bits, bytes, last)?;
         } else if fixed_size <= dynamic.bits {
             begin(bits, BlockType::Fixed, last)?;
-            encode(&self.fixed, bits)?;
+            self.fixed.write_all(bits, symbols)?;
         } else {
             begin(bits, BlockType::Dynamic, last)?;
             dynamic.header.write(bits)?;
-            encode(&CodeTable::new(&dynamic.lengths), bits)?;
+            CodeTable::new(&dynamic.lengths).write_all(bits, symbols)?;
         }
         self.clear();
         Some(())

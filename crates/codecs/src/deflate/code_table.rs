@@ -104,35 +104,9 @@ impl CodeTable {
 
     #[inline(always)]
     fn write_entry(&self, bits: &mut BitWriter, entry: u32) -> Option<()> {
-        Self::put(bits, entry);
+        let code = entry & ((1 << LITERAL_LEN_SHIFT) - 1);
+        bits.put(code.into(), entry >> LITERAL_LEN_SHIFT);
         bits.flush()
-    }
-
-    #[inline(always)]
-    fn put(bits: &mut BitWriter, entry: u32) {
-        bits.put(
-            u64::from(entry & ((1 << LITERAL_LEN_SHIFT) - 1)),
-            entry >> LITERAL_LEN_SHIFT,
-        );
-    }
-
-    /// Writes bytes as the literals of a block, and its end.
-    pub(super) fn write_literals(&self, bits: &mut BitWriter, bytes: &[u8]) -> Option<()> {
-        bits.with_local(|mut bits| {
-            // The codes of three literals have at most 45 bits.
-            let (threes, rest) = bytes.as_chunks::<3>();
-            for three in threes {
-                for byte in three {
-                    Self::put(&mut bits, self.literals[usize::from(*byte)]);
-                }
-                bits.flush()?;
-            }
-            for byte in rest {
-                self.write_literal(&mut bits, *byte)?;
-            }
-            Some(bits)
-        })?;
-        self.write_end(bits)
     }
 
     /// Writes the symbols of a block and its end.

@@ -6,9 +6,9 @@ use super::symbols::MAX_MATCH;
 /// The level of the fastest search, which uses fixed codes.
 pub(super) const QUICK_LEVEL: u8 = 1;
 
-/// From this level on matches of three bytes are taken.
-#[cfg(feature = "blosc1")]
-pub(in super::super) const MATCH3_LEVEL: u8 = 9;
+/// What is added to a level for Blosc 1: its levels take matches of three bytes, too, so that
+/// streams are as small as those of zlib.
+pub(in super::super) const BLOSC1_EFFORT: u8 = 9;
 
 /// The binary logarithm of the number of positions that share a bucket in the table of matches of
 /// three bytes, at a level. `None` if the level does not use the table.
@@ -17,7 +17,6 @@ pub(super) fn buckets_shift(clevel: u8) -> Option<u32> {
         ..=8 => None,
         // With fewer buckets up to half of the matches are lost, which makes random walks 1 %
         // larger, but short streams take up to 5 % less time.
-        #[cfg(feature = "blosc1")]
         10..=17 => Some(3),
         _ => Some(1),
     }
@@ -42,11 +41,8 @@ pub(super) enum Strategy {
     /// is a better one a byte later. If the match has `good_length` bytes or more, fewer candidates
     /// are tried for the better one.
     Lazy { max_lazy: usize, good_length: usize },
-    /// [`Self::Lazy`] for matches of all lengths, with matches of three bytes.
-    LazyMatch3,
     /// [`Self::Lazy`] with matches of three bytes.
-    #[cfg(feature = "blosc1")]
-    Zlib { max_lazy: usize, good_length: usize },
+    LazyMatch3 { max_lazy: usize, good_length: usize },
 }
 
 /// The configuration of a level. Its compression ratio is about that of the same level of zlib, or
@@ -67,9 +63,8 @@ pub(super) const fn config(clevel: u8) -> Config {
         6 => (192, 128, medium(256)),
         7 => (256, MAX_MATCH, lazy(32, 8)),
         8 => (4096, MAX_MATCH, lazy(MAX_MATCH, 32)),
-        #[cfg(feature = "blosc1")]
-        10..=17 => return config_of_blosc1(clevel - 9),
-        9.. => (16384, MAX_MATCH, Strategy::LazyMatch3),
+        10..=17 => return config_of_blosc1(clevel - BLOSC1_EFFORT),
+        9.. => (16384, MAX_MATCH, lazy_match3(MAX_MATCH, MAX_MATCH)),
     };
     Config {
         limits: SearchLimits {
@@ -100,10 +95,16 @@ const fn lazy(max_lazy: usize, good_length: usize) -> Strategy {
     }
 }
 
+const fn lazy_match3(max_lazy: usize, good_length: usize) -> Strategy {
+    Strategy::LazyMatch3 {
+        max_lazy,
+        good_length,
+    }
+}
+
 /// The configuration of a level up to 8 of Blosc 1. The figures are zlib's or higher, so that
 /// streams are as small as zlib's. Only level 5, which most programs use, has half of zlib's
 /// `max_chain`, which does not make streams larger.
-#[cfg(feature = "blosc1")]
 const fn config_of_blosc1(clevel: u8) -> Config {
     let (max_chain, nice_length, max_lazy, good_length) = match clevel {
         ..=2 => (6, 16, 4, 4),
@@ -119,9 +120,6 @@ const fn config_of_blosc1(clevel: u8) -> Config {
             max_chain,
             nice_length,
         },
-        strategy: Strategy::Zlib {
-            max_lazy,
-            good_length,
-        },
+        strategy: lazy_match3(max_lazy, good_length),
     }
 }

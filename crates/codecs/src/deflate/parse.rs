@@ -212,15 +212,11 @@ impl DeflateStream<'_> {
         fixed.write_end(&mut self.bits)
     }
 
-    /// Compresses the next `len` bytes with matches. Bytes before `repeats_from` need not be found.
-    /// `None` if the result does not fit.
+    /// Compresses the next `len` bytes with matches. `None` if the result does not fit.
     #[inline(never)]
-    pub(crate) fn search(&mut self, len: usize, repeats_from: usize) -> Option<()> {
+    pub(crate) fn search(&mut self, len: usize) -> Option<()> {
         let (at, end, last) = self.advance(len);
-        let inserted = self
-            .inserted
-            .max(repeats_from)
-            .max(MatchFinder::window_start(at));
+        let inserted = self.inserted.max(MatchFinder::window_start(at));
         if self.clevel <= QUICK_LEVEL {
             return self.search_quickly(inserted, at, end, last);
         }
@@ -246,15 +242,11 @@ impl DeflateStream<'_> {
             Strategy::Lazy {
                 max_lazy,
                 good_length,
-            } => parse_lazy::<false, false>(&mut search, &mut builder, at, max_lazy, good_length),
-            #[cfg(feature = "blosc1")]
-            Strategy::Zlib {
+            } => parse_lazy::<false>(&mut search, &mut builder, at, max_lazy, good_length),
+            Strategy::LazyMatch3 {
                 max_lazy,
                 good_length,
-            } => parse_lazy::<true, true>(&mut search, &mut builder, at, max_lazy, good_length),
-            Strategy::LazyMatch3 => {
-                parse_lazy::<true, false>(&mut search, &mut builder, at, MAX_MATCH, MAX_MATCH)
-            }
+            } => parse_lazy::<true>(&mut search, &mut builder, at, max_lazy, good_length),
         }?;
         let BlockBuilder { start, symbols, .. } = builder;
         self.inserted = search.inserted;
@@ -352,10 +344,10 @@ struct Lazy {
     match_available: bool,
 }
 
-/// [`Strategy::Lazy`], with `MATCH3` also with matches of three bytes. With `SKIP_RUNS` only the
-/// ends of runs are inserted.
+/// [`Strategy::Lazy`], with `MATCH3` also with matches of three bytes; then only the ends of runs
+/// are inserted.
 #[inline(always)]
-fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
+fn parse_lazy<const MATCH3: bool>(
     search: &mut Search,
     builder: &mut BlockBuilder,
     at: usize,
@@ -374,8 +366,8 @@ fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
         builder.flush_if_full(from - usize::from(lazy.match_available))?;
         let limits = (max_lazy, good_length, search.end.min(from + PART));
         lazy = match skip {
-            true => lazy_part::<MATCH3, SKIP_RUNS, true>(search, builder, lazy, limits),
-            false => lazy_part::<MATCH3, SKIP_RUNS, false>(search, builder, lazy, limits),
+            true => lazy_part::<MATCH3, true>(search, builder, lazy, limits),
+            false => lazy_part::<MATCH3, false>(search, builder, lazy, limits),
         };
         skip = search.choose_skips(skip, lazy.at - from);
     }
@@ -388,7 +380,7 @@ fn parse_lazy<const MATCH3: bool, const SKIP_RUNS: bool>(
 
 /// Goes on up to `until` or behind it, or until the block is full.
 #[inline(always)]
-fn lazy_part<const MATCH3: bool, const SKIP_RUNS: bool, const SKIP: bool>(
+fn lazy_part<const MATCH3: bool, const SKIP: bool>(
     search: &mut Search,
     builder: &mut BlockBuilder,
     lazy: Lazy,
@@ -414,7 +406,7 @@ fn lazy_part<const MATCH3: bool, const SKIP_RUNS: bool, const SKIP: bool>(
         if prev.len > 0 && current.len == 0 {
             builder.push_match(prev);
             at += prev.len - 1;
-            if SKIP_RUNS && prev.len >= MIN_RUN && prev.distance <= MAX_PERIOD {
+            if MATCH3 && prev.len >= MIN_RUN && prev.distance <= MAX_PERIOD {
                 // The positions between the ends would find the same matches as those at the ends.
                 search.insert_up_to::<MATCH3, SKIP>(at - prev.len + INSERTED_ENDS);
                 search.inserted = at - INSERTED_ENDS;

@@ -28,20 +28,12 @@ use oxiblosc_base::Result;
 /// The longest stream for 16-bit positions. It is longer than 64 KiB because no match begins in the
 /// last bytes.
 const MAX_NARROW_STREAM: usize = (1 << 16) + MF_LIMIT - 2;
-/// In shorter streams [`put_short_sequences`] is not tried: few matches follow each other, and most
-/// lie near the end.
-const TINY_STREAM: usize = 512;
 /// After so many matches in a row that were too long for [`put_short_sequences`], it is not tried
 /// any more.
 const MAX_SHORT_MISSES: u32 = 8;
-/// Shorter streams share a table that is not cleared between them.
-const SHORT_STREAM: usize = 8192;
-/// A short stream pauses after this many sequences if at least `REBASE_MIN_REST` bytes are left.
-/// Then its table is rebased: every entry becomes what it would be in a table that had been
-/// cleared. Rebasing takes as long as some 30 sequences; each sequence behind it takes an eighth
-/// less time.
-const REBASE_AFTER_SEQUENCES: usize = 32;
-const REBASE_MIN_REST: usize = 2048;
+/// Shorter streams share a table that is not cleared between them: clearing it takes as long as
+/// compressing a buffer of 256 bytes twice.
+const SHORT_STREAM: usize = 4096;
 /// After `1 << SKIP_TRIGGER` positions without a match, the search step grows by one.
 const SKIP_TRIGGER: u32 = 6;
 
@@ -62,29 +54,15 @@ impl Tables {
         dst: &mut [u8],
     ) -> Result<usize> {
         let len = src.len();
-        let mut progress = Progress::default();
-        let written = if len < TINY_STREAM {
+        let written = if len < SHORT_STREAM {
             let (slots, base) = self.narrow.without_clearing(len)?;
-            let finder = Stale::<true> { slots, base };
-            encode(finder, acceleration, src, dst, &mut progress)
-        } else if len < SHORT_STREAM {
-            let (slots, base) = self.narrow.without_clearing(len)?;
-            let finder = Stale::<false> { slots, base };
-            let written = encode(finder, acceleration, src, dst, &mut progress);
-            if progress.is_paused {
-                let slots = self.narrow.rebased(base, len)?;
-                let finder = Narrow { slots };
-                encode(finder, acceleration, src, dst, &mut progress)
-            } else {
-                written
-            }
+            encode(Stale { slots, base }, acceleration, src, dst)
         } else if len <= MAX_NARROW_STREAM {
             let slots = self.narrow.cleared(len, 1 << NARROW_LOG)?;
-            let finder = Narrow { slots };
-            encode(finder, acceleration, src, dst, &mut progress)
+            encode(Narrow { slots }, acceleration, src, dst)
         } else {
             let slots = self.wide.cleared(len, 1 << WIDE_LOG)?;
-            encode(Wide { slots }, acceleration, src, dst, &mut progress)
+            encode(Wide { slots }, acceleration, src, dst)
         };
         Ok(written.unwrap_or(0))
     }
@@ -230,8 +208,6 @@ struct Progress {
     anchor: usize,
     /// Where the next sequence is written.
     out: usize,
-    /// Whether the rest is left to a call with another kind of table.
-    is_paused: bool,
 }
 
 /// Writes the match of `progress.at` with `from`, which ends at `end` if all of it is used. It
@@ -248,9 +224,7 @@ unsafe fn put_match(
     (literals, back): (usize, usize),
     progress: &mut Progress,
 ) -> Option<bool> {
-    let Progress {
-        at, anchor, out, ..
-    } = progress;
+    let Progress { at, anchor, out } = progress;
     let mut sequence = Sequence {
         anchor: *anchor,
         literals,
@@ -291,12 +265,11 @@ unsafe fn put_adjacent_matches<F: Finder, const TRY_SHORT: bool>(
     dst: &mut UncheckedDst,
     mut from: usize,
     progress: &mut Progress,
-    (sequences, short_misses): (&mut usize, &mut u32),
+    short_misses: &mut u32,
 ) -> Option<bool> {
     let last = src.len() - MF_LIMIT;
     loop {
         debug_assert!(progress.anchor <= progress.at && from < progress.at && progress.at <= last);
-        *sequences += usize::from(F::PAUSES);
         // The next search waits for the end, so it is found before the beginning. SAFETY: `from <
         // progress.at` (# Safety, or `Finder` in later rounds), and `progress.at <= last`.
         let known_end = (!TRY_SHORT).then(|| unsafe { match_end(src, from, progress.at) });
@@ -355,8 +328,8 @@ unsafe fn put_adjacent_matches<F: Finder, const TRY_SHORT: bool>(
     }
 }
 
-/// Writes the stream, or what is left of it behind `progress`. Returns its length, or `None` if
-/// `dst` is too short or if it pauses. Compiled once for each kind of table.
+/// Writes the stream. Returns its length, or `None` if `dst` is too short. Compiled once for each
+/// kind of table.
 ///
 /// # Why no input makes the unchecked accesses go out of bounds
 /// - Loads: a match begins at `at <= last`, so `MF_LIMIT` bytes of `src` lie there. Its candidate
@@ -379,55 +352,37 @@ fn encode<F: Finder>(
     acceleration: usize,
     src: &[u8],
     dst: &mut [u8],
-    progress: &mut Progress,
 ) -> Option<usize> {
     let mut dst = UncheckedDst::new(dst);
-    let mut now = match F::RESUMES {
-        true => core::mem::take(progress),
-        false => Progress::default(),
-    };
-    let mut sequences = 0;
+    let mut now = Progress::default();
     let mut short_misses = 0;
     if src.len() > MF_LIMIT {
         // The last position at which a match may begin.
         let last = src.len() - MF_LIMIT;
-        if now.at == 0 {
-            // SAFETY: `src` has more than `MF_LIMIT` (12) bytes.
-            unsafe { finder.insert(src, 0) };
-        }
+        // SAFETY: `src` has more than `MF_LIMIT` (12) bytes.
+        unsafe { finder.insert(src, 0) };
         while let Some((at, from)) = {
             // SAFETY: `last + MF_LIMIT` is the length of `src`.
             unsafe { find_match(&mut finder, acceleration, src, now.at, last) }
         } {
             now.at = at;
-            let tries_short = F::TRIES_SHORT && short_misses < MAX_SHORT_MISSES;
-            let counts = (&mut sequences, &mut short_misses);
+            let tries_short = short_misses < MAX_SHORT_MISSES;
+            let misses = &mut short_misses;
             let (finder, dst) = (&mut finder, &mut dst);
             // SAFETY: `find_match` returns a match at `last` at most, whose candidate lies before
             // it, and behind `now.at`, which is not before `now.anchor`.
             let more = unsafe {
                 match tries_short {
                     true => {
-                        put_adjacent_matches::<F, true>(finder, src, dst, from, &mut now, counts)
+                        put_adjacent_matches::<F, true>(finder, src, dst, from, &mut now, misses)
                     }
                     false => {
-                        put_adjacent_matches::<F, false>(finder, src, dst, from, &mut now, counts)
+                        put_adjacent_matches::<F, false>(finder, src, dst, from, &mut now, misses)
                     }
                 }
             }?;
             if !more {
                 break;
-            }
-            let rest = src.len() - now.at;
-            if F::PAUSES
-                && sequences >= REBASE_AFTER_SEQUENCES
-                && rest >= now.at.max(REBASE_MIN_REST)
-            {
-                *progress = Progress {
-                    is_paused: true,
-                    ..now
-                };
-                return None;
             }
         }
     }

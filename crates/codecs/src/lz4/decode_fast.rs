@@ -12,11 +12,8 @@
 
 use core::hint::cold_path;
 
-use super::decode_short::{
-    self, LONG_STEP, Recent, SHORT_MATCH_STEP, decode_branchless, decode_predictable,
-};
 use super::format::{LAST_LITERALS, MF_LIMIT, MIN_MATCH, MIN_REST, RUN_MASK};
-use crate::copy::{copy_all, copy_match};
+use crate::copy::{copy_all, copy_match, replicate};
 use crate::unaligned::load;
 use crate::unchecked::{MATCH_OVERRUN, UncheckedDst};
 use crate::{PaddedDst, PaddedSrc};
@@ -30,29 +27,47 @@ pub(super) const SRC_MARGIN: usize = 1 + 16 + 1;
 const LITERAL_STEP: usize = 64;
 /// The most literals that a token encodes without extra bytes.
 const MAX_SHORT_LITERALS: usize = RUN_MASK - 1;
+/// The most bytes that [`repeat_short`](UncheckedDst::repeat_short) writes.
+const SHORT_MATCH_STEP: usize = 24;
 /// The most bytes that a sequence without extra bytes writes: its literals, and a match in fixed
 /// steps.
 const SHORT_DST_MARGIN: usize = MAX_SHORT_LITERALS + SHORT_MATCH_STEP;
 /// The most bytes that any sequence writes before the end of its match is checked: a step of
 /// literals.
 pub(super) const DST_MARGIN: usize = LITERAL_STEP;
-/// The general loop decodes this much of the data before the short loops are tried; sixteen times
-/// as much, up to `MAX_GENERAL_PIECE`, each time that they did not pay.
-const MIN_GENERAL_PIECE: usize = 512;
-const MAX_GENERAL_PIECE: usize = 32 << 10;
-/// Where the stream is shorter than the data by this factor, most matches are long, and where it is
-/// hardly shorter, most literals are: there the short loops are not tried.
-const MIN_SHORT_RATIO: usize = 8;
-/// So much of the data the short loops decode before it is decided anew which of them: at first,
-/// and later.
-const FIRST_SHORT_PIECE: usize = 1 << 10;
-const SHORT_PIECE: usize = 8 << 10;
 // Sixteen bytes of literals are stored before their number is known, and a short match follows
-// without another check. The short loops require `LONG_STEP` bytes of data.
-const _: () =
-    assert!(16 <= DST_MARGIN && SHORT_DST_MARGIN <= DST_MARGIN && LONG_STEP <= MIN_GENERAL_PIECE);
+// without another check.
+const _: () = assert!(16 <= DST_MARGIN && SHORT_DST_MARGIN <= DST_MARGIN);
 
 impl UncheckedDst<'_> {
+    /// Copies a match of up to 18 bytes from `distance` before `at` to `at`. Up to
+    /// [`SHORT_MATCH_STEP`] bytes are written.
+    ///
+    /// # Safety
+    /// `1 <= distance <= at`, and `at + SHORT_MATCH_STEP <= self.len()`.
+    #[inline(always)]
+    pub(super) unsafe fn repeat_short(&mut self, at: usize, distance: usize) {
+        debug_assert!(1 <= distance && distance <= at && at + SHORT_MATCH_STEP <= self.len());
+        let from = at - distance;
+        // SAFETY: `from` is not negative since `distance <= at` (# Safety). Loads end at `from +
+        // 18`, before `at + 18`. Stores end at `at + 18`, or at `at + 2 * whole + 8` with `whole <=
+        // 8`: at `at + SHORT_MATCH_STEP` at most.
+        unsafe {
+            let first = self.load::<u64>(from);
+            if distance >= 8 {
+                self.store(at, first);
+                self.store::<u64>(at + 8, self.load(from + 8));
+                self.store::<u16>(at + 16, self.load(from + 16));
+            } else {
+                cold_path();
+                let (eight, whole) = replicate(u64::from_le(first), distance);
+                self.store(at, eight.to_le());
+                self.store(at + whole, eight.to_le());
+                self.store(at + 2 * whole, eight.to_le());
+            }
+        }
+    }
+
     /// Copies the first `len` of `bytes` to `at`. For a `len` up to 32 it copies 32 bytes, if
     /// `bytes` has as many.
     ///
@@ -139,79 +154,12 @@ pub(super) fn has_margins(src: PaddedSrc, dst: &PaddedDst, (at, out): (usize, us
 }
 
 /// Decodes sequences whose matches may reach back into `dict`, starting at `at` in the stream and
-/// `out` in the data. It stops at a sequence that begins near an end, or behind the first `wanted`
-/// bytes of the data, or that may be invalid. Returns where that sequence begins, in stream and
-/// data. All data before it are decoded; bytes behind it may have been overwritten.
-///
-/// There are two kinds of loops: one that decodes any sequence, and those of `decode_short.rs`,
-/// which are faster where sequences are short, and leave each exception to the general one. They
-/// are used as long as that pays.
+/// `out` in the data. It stops at a sequence that begins near an end, or behind `last_out` of the
+/// data, or that may be invalid. Returns where that sequence begins, in stream and data. All data
+/// before it are decoded; bytes behind it may have been overwritten. Without a dictionary
+/// (`WITH_DICT` is false, and `dict` is empty) the loop needs fewer registers.
 #[inline(never)]
 pub(super) fn decode<const WITH_DICT: bool>(
-    dict: &[u8],
-    src: PaddedSrc,
-    mut dst: PaddedDst,
-    (mut at, mut out): (usize, usize),
-    wanted: usize,
-) -> (usize, usize) {
-    let last_out = wanted.saturating_sub(1);
-    let (padded_src, src_len) = src.with_padding();
-    let short_last_token = src_len.saturating_sub(decode_short::SRC_MARGIN);
-    let short_last_out = last_out.min(dst.size().saturating_sub(decode_short::DST_MARGIN));
-    let mut general_piece = MIN_GENERAL_PIECE;
-    let mut predictable = true;
-    loop {
-        let end = last_out.min(out + general_piece);
-        let start = (at, out);
-        (at, out) = decode_general::<WITH_DICT>(dict, src, dst.reborrow(), start, end);
-        if out <= end || out > last_out {
-            return (at, out);
-        }
-        // Now `out` is more than `MIN_GENERAL_PIECE`.
-        let (read, written) = (at - start.0, out - start.1);
-        let is_short =
-            read > written / MIN_SHORT_RATIO && read < written - written / MIN_SHORT_RATIO;
-        let (mut recent, mut piece) = (Recent::default(), FIRST_SHORT_PIECE);
-        while is_short && recent.pays() && at <= short_last_token && out <= short_last_out {
-            let end = short_last_out.min(out + piece);
-            let (start, lasts) = (at, (short_last_token, end));
-            let all = UncheckedDst::new(dst.reborrow().with_padding().0);
-            // SAFETY: the last positions leave both margins, or are 0, which is less than `at` and
-            // `out`: the general loop decoded a sequence. `LONG_STEP <= MIN_GENERAL_PIECE < out`.
-            (at, out) = unsafe {
-                match predictable {
-                    true => decode_predictable(padded_src, all, (at, out), lasts, &mut recent),
-                    false => decode_branchless(padded_src, all, (at, out), lasts, &mut recent),
-                }
-            };
-            recent.read += at - start;
-            predictable = recent.predictable().unwrap_or(predictable);
-            if out <= end && at <= short_last_token {
-                recent.exceptions += 1;
-                if !recent.pays() {
-                    break;
-                }
-                let exception = (at, out);
-                (at, out) = decode_general::<WITH_DICT>(dict, src, dst.reborrow(), exception, out);
-                if out == exception.1 {
-                    return exception;
-                }
-            }
-            recent.forget();
-            piece = SHORT_PIECE;
-        }
-        general_piece = match is_short && recent.pays() {
-            true => MIN_GENERAL_PIECE,
-            false => (16 * general_piece).min(MAX_GENERAL_PIECE),
-        };
-    }
-}
-
-/// Decodes any sequences like [`decode`], as long as they begin at `last_out` of the data or
-/// before. Without a dictionary (`WITH_DICT` is false, and `dict` is empty) the loop needs fewer
-/// registers.
-#[inline(never)]
-fn decode_general<const WITH_DICT: bool>(
     dict: &[u8],
     src: PaddedSrc,
     dst: PaddedDst,

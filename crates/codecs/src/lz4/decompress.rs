@@ -43,7 +43,8 @@ pub(super) fn decompress(
                 true => decode_fast::decode::<false>,
                 false => decode_fast::decode::<true>,
             };
-            (at, out) = decode(dict, src, dst.reborrow(), (at, out), wanted);
+            let last_out = wanted.saturating_sub(1);
+            (at, out) = decode(dict, src, dst.reborrow(), (at, out), last_out);
         }
         if wants_all {
             (at, out) = decode_fast::decode_near_end(src, dst.reborrow(), (at, out));

@@ -55,12 +55,6 @@ impl Word for u64 {
 pub(super) trait Finder {
     /// Whether a candidate may lie outside the window.
     const CHECK_WINDOW: bool;
-    /// Whether the encoder pauses after some sequences, so that the table can be rebased.
-    const PAUSES: bool = false;
-    /// Whether an encoder that paused goes on with such a table.
-    const RESUMES: bool = false;
-    /// Whether the stream may have many short sequences.
-    const TRIES_SHORT: bool = true;
 
     /// The bytes that are hashed. From an `u64`, of which only four are, the compiler makes a
     /// product of 64 bits, in which the hash's multiplier takes a register or an instruction. For
@@ -124,17 +118,14 @@ pub(super) trait Finder {
 }
 
 /// A table of 16-bit positions that was not cleared for this stream: entries below `base` are of
-/// earlier streams. With `TINY` the stream is so short that an encoder without pauses and short
-/// sequences is faster.
-pub(super) struct Stale<'a, const TINY: bool> {
+/// earlier streams.
+pub(super) struct Stale<'a> {
     pub(super) slots: &'a mut [u16; 1 << NARROW_LOG],
     pub(super) base: usize,
 }
 
-impl<const TINY: bool> Finder for Stale<'_, TINY> {
+impl Finder for Stale<'_> {
     const CHECK_WINDOW: bool = false;
-    const PAUSES: bool = !TINY;
-    const TRIES_SHORT: bool = !TINY;
 
     type Word = u32;
 
@@ -151,14 +142,13 @@ impl<const TINY: bool> Finder for Stale<'_, TINY> {
     }
 }
 
-/// A table of 16-bit positions that was cleared for this stream, or is as if it had been.
+/// A table of 16-bit positions that was cleared for this stream.
 pub(super) struct Narrow<'a> {
     pub(super) slots: &'a mut [u16; 1 << NARROW_LOG],
 }
 
 impl Finder for Narrow<'_> {
     const CHECK_WINDOW: bool = false;
-    const RESUMES: bool = true;
 
     type Word = u64;
 

@@ -46,7 +46,6 @@ impl HcCompressor {
 
     /// Like [`compress`](Self::compress), but writes the streams of release 1.9 of the library,
     /// which searches hash chains at every level.
-    #[cfg(feature = "blosc1")]
     pub(crate) fn compress_as_blosc1(
         &mut self,
         clevel: u8,

@@ -1,13 +1,7 @@
 //! The classification of streams and of their stretches.
 
+use super::Method::{HuffmanOnly, Search, Store};
 use super::*;
-
-const SEARCH: SearchParams = SearchParams {
-    window: 1 << 15,
-    min_match: 4,
-    max_repeats: 32,
-    huffman_only: true,
-};
 
 /// Pseudorandom bytes (splitmix).
 pub(super) fn random(len: usize, mut seed: u64) -> Vec<u8> {
@@ -36,17 +30,14 @@ fn compressible_bytes_are_recognised() {
     let mut noise = NoiseDetector::default();
     let bytes = random(100_000, 1);
     // Huffman codes could save half a bit per byte, and a tenth of one.
-    let of = |values: u32| -> Vec<u8> {
-        bytes
-            .iter()
+    for (values, method) in [(16, Search), (181, HuffmanOnly), (239, HuffmanOnly)] {
+        let uneven = bytes.iter();
+        let uneven: Vec<u8> = uneven
             .map(|byte| (u32::from(*byte) * values / 256) as u8)
-            .collect()
-    };
-    for values in [181, 239] {
-        assert!(!noise.is_incompressible(&of(values)).unwrap());
-        assert_eq!(stretches(&of(values)), [(100_000, Method::HuffmanOnly)]);
+            .collect();
+        assert!(!noise.is_incompressible(&uneven).unwrap());
+        assert_eq!(stretches(&uneven), [(100_000, method)]);
     }
-    assert_eq!(stretches(&of(16)), [(100_000, Method::Search)]);
     // Repeats: near, far, and not aligned to pieces.
     for (period, len) in [
         (1000, 8192),
@@ -66,10 +57,10 @@ fn compressible_bytes_are_recognised() {
     );
 }
 
-/// The stretches of a stream, without `repeats_from`.
+/// The lengths of the stretches of a stream, and their methods.
 fn stretches(stream: &[u8]) -> Vec<(usize, Method)> {
     let mut noise = NoiseDetector::default();
-    let stretches = noise.stretches(stream, SEARCH).unwrap();
+    let stretches = noise.stretches(stream, 4, HuffmanOnly).unwrap();
     stretches
         .iter()
         .map(|stretch| (stretch.len, stretch.method))
@@ -78,13 +69,11 @@ fn stretches(stream: &[u8]) -> Vec<(usize, Method)> {
 
 #[test]
 fn parts_make_up_the_stream() {
-    use Method::{HuffmanOnly, Search, Store};
     assert_eq!(stretches(&[]), [(0, Search)]);
     assert_eq!(stretches(&random(100, 3)), [(100, Search)]);
-    assert_eq!(
-        stretches(&random(5 * PIECE + 7, 3)),
-        [(5 * PIECE + 7, Store)]
-    );
+    for len in [PIECE, 5 * PIECE + 7] {
+        assert_eq!(stretches(&random(len, 3)), [(len, Store)]);
+    }
     let mut planes = vec![7; 3 * PIECE];
     planes.extend(random(4 * PIECE, 4));
     planes.extend(random(4 * PIECE, 6).iter().map(|byte| byte % 192));
@@ -101,48 +90,45 @@ fn parts_make_up_the_stream() {
             (2 * PIECE + 99, Search)
         ]
     );
+    // Noise that is repeated is none, wherever it stands.
+    let noise = random(2 * PIECE, 6);
+    let twice = [&noise[..], &random(4 * PIECE, 7), &noise].concat();
+    assert_eq!(stretches(&twice), [(6 * PIECE, Store), (2 * PIECE, Search)]);
 }
 
-#[test]
-fn no_short_part_is_left_of_two_that_adapt() {
-    use Method::{HuffmanOnly, Search};
-    let stretch = |pieces: usize, method| Stretch {
-        len: pieces * PIECE,
-        method,
-        repeats_from: 0,
-    };
-    // The stored one becomes like the next, and that like the last.
-    let mut stretches = [
-        stretch(1, Method::Store),
-        stretch(3, HuffmanOnly),
-        stretch(9, Search),
-    ];
-    for _ in 0..2 {
-        adapt_short(&mut stretches);
-    }
-    assert!(stretches.iter().all(|stretch| stretch.method == Search));
-}
-
-#[test]
-fn repetitive_streams_are_not_searched_for_noise() {
+fn repeats(stream: &[u8], word: usize) -> usize {
     let mut noise = NoiseDetector::default();
-    // A text of random words.
-    let words: Vec<_> = random(600, 7).chunks(6).map(<[u8]>::to_vec).collect();
-    let order = random(20_000, 8);
-    let text: Vec<u8> = order
-        .iter()
-        .flat_map(|i| words[usize::from(*i) % words.len()].clone())
-        .collect();
-    assert!(noise.is_repetitive(&text, SEARCH).unwrap());
-    assert!(
-        !noise.is_repetitive(&text[..10 * PIECE], SEARCH).unwrap(),
-        "short"
-    );
-    assert!(!noise.is_repetitive(&random(text.len(), 9), SEARCH).unwrap());
-    let pieces = text.len() / PIECE;
-    for noisy in [0, pieces / 2, pieces - 3] {
-        let mut mixed = text.clone();
-        mixed[noisy * PIECE..][..3 * PIECE].copy_from_slice(&random(3 * PIECE, 10));
-        assert!(!noise.is_repetitive(&mixed, SEARCH).unwrap(), "{noisy}");
+    noise
+        .count_repeats(stream, word, usize::MAX, usize::MAX)
+        .unwrap()
+}
+
+#[test]
+fn each_word_that_occurs_twice_is_counted() {
+    for len in [100, 5000, 70_000] {
+        let stream = random(len, 3);
+        for word in [4, 8] {
+            assert!(repeats(&stream, word) <= 1 + len / 10_000, "{len} {word}");
+            let mut twice = stream.clone();
+            let copied = len / 4;
+            twice.copy_within(..copied, len / 2);
+            // As many as there are in what was copied, but for those whose slots others took.
+            let most = copied - word + 1;
+            let found = repeats(&twice, word);
+            assert!(
+                found <= most + 1 + len / 10_000 && 3 * found > most,
+                "{found} of {most}"
+            );
+        }
+    }
+    assert_eq!(repeats(&[7; 1000], 4), 1000 - 4);
+    assert_eq!(repeats(&[], 4) + repeats(&[1, 2, 3], 4), 0);
+}
+
+#[test]
+fn streams_are_judged_by_themselves() {
+    let (stream, mut noise) = (random(1000, 1), NoiseDetector::default());
+    for _ in 0..3 {
+        assert_eq!(noise.count_repeats(&stream, 4, usize::MAX, 0), Ok(0));
     }
 }

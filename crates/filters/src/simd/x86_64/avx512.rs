@@ -1,7 +1,6 @@
 //! AVX-512 (F and BW, and VBMI beside GFNI): four lanes.
 
 use super::{avx2, sse2};
-use crate::cpu;
 use crate::simd::kernel::{BitKernel, JoinKernel, Kernel};
 use crate::simd::vector::{Vector, even_bits};
 use crate::simd::{bitshuffle, shuffle};
@@ -223,9 +222,7 @@ unsafe fn by_size<const FORWARD: bool>(
     unsafe {
         match typesize {
             2 => run(2, src, dst, few, joiner),
-            // Shuffling this size is a fifth slower than with AVX2 on Zen 4, and a quarter faster
-            // on Sapphire Rapids.
-            4 if !FORWARD || !cpu::is_zen3_or_4() => run(4, src, dst, few, joiner),
+            4 if !FORWARD => run(4, src, dst, few, joiner),
             8 => run(8, src, dst, few, joiner),
             16 => run(16, src, dst, few, joiner),
             _ => others(typesize, src, dst),
@@ -279,10 +276,6 @@ pub(crate) fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) -> Optio
 /// Like [`bitshuffle`](fn@bitshuffle), with GFNI and VBMI.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vbmi,gfni")]
 pub(crate) fn bitshuffle_gfni(typesize: usize, src: &[u8], dst: &mut [u8]) -> Option<BitKernel> {
-    if typesize == 2 {
-        // On Zen 4 this is a tenth faster.
-        return Some(BitKernel(avx2::bitshuffle_gfni));
-    }
     let others = BitKernel(bitshuffle);
     // SAFETY: this function is compiled for the features of the vectors, so it is only called where
     // the CPU has them.
