@@ -53,12 +53,13 @@ impl EncodeContext for Context {
         }
         self.record(&mut request);
         let tuned = self.tune()?;
-        let chosen = self.parameters();
-        let mut params = match tuned && chosen.blocksize > 0 {
-            true => request.check(&chosen)?,
-            false => request.resolve(chosen)?,
-        };
-        self.blocksize.set(params.blocksize as i32);
+        let mut parameters = self.parameters();
+        // The program's tuner may have left the choice of the size to the built-in one.
+        if !tuned || parameters.blocksize <= 0 {
+            request.choose_blocksize(&mut parameters)?;
+            self.blocksize.set(parameters.blocksize);
+        }
+        let mut params = request.check(&parameters)?;
         self.record_checked(request.nbytes, &params);
         let flags = self.blosc2_flags.get();
         params.versionlz = registry::CODECS.version_of(self.compcode.get());
@@ -75,8 +76,11 @@ impl EncodeContext for Context {
         })
     }
 
-    fn finish(&self, cbytes: usize, seconds: f64) -> Result<()> {
+    fn finish(&self, cbytes: usize, seconds: Option<f64>) -> Result<()> {
         self.destsize.set(cbytes as i32);
+        let Some(seconds) = seconds else {
+            return Ok(());
+        };
         let tuner = registry::tuner(self.tuner_id.get()).ok_or(Error::INVALID_PARAM)?;
         let update = tuner.update.ok_or(Error::FAILURE)?;
         // SAFETY: as in `tune`.

@@ -9,6 +9,7 @@ use crate::capi::prelude::*;
 use oxiblosc::environment::{at_least, override_parameters};
 use oxiblosc::format::chunk::header::MAX_FILTERS;
 use oxiblosc::params::{filter_is_defined, narrow};
+use oxiblosc::process::MemoryUser;
 use oxiblosc::schunk::Parameters;
 use oxiblosc::storage::callbacks::catching_exceptions;
 use oxiblosc::storage::operation;
@@ -239,6 +240,7 @@ impl Drop for Context {
             catching_exceptions(-1, || unsafe { free(self.as_c()) });
         }
         self.clear_maskout();
+        drop(MemoryUser);
         // SAFETY: the fields are null or copies that `own` made with `malloc`, and nothing else
         // frees them.
         unsafe {

@@ -4,8 +4,8 @@
 use blosc2::capi::types::blosc2_cparams;
 use oxiblosc::schunk::chunks::Position as At;
 use oxiblosc::{
-    Array, CParams, Compressor, DParams, Decompressor, Error, Layout, Place, Protection, Split,
-    StorageParams, SuperChunk,
+    Array, CParams, Compressor, DParams, Decompressor, Error, Initial, Layout, Place, Protection,
+    Split, StorageParams, SuperChunk,
 };
 use oxiblosc_testing::b2nd::{Spec, our_arrays, reference_arrays};
 use oxiblosc_testing::data::Kind;
@@ -383,4 +383,70 @@ fn threads_share_what_there_is() {
             });
         }
     });
+}
+
+/// A chunk of an array may have other filters than new chunks get; blocks of it that change get
+/// them again, also those that ask for the super-chunk's typesize or the shape of blocks.
+#[test]
+fn blocks_keep_the_filters_of_their_chunk() {
+    use oxiblosc::filter::{BYTEDELTA, NDMEAN, SHUFFLE};
+    let data: Vec<u8> = (0..40_000_i32)
+        .flat_map(|i| (i / 3).to_le_bytes())
+        .collect();
+    let layout = Layout {
+        shape: &[200, 200],
+        chunks: &[200, 200],
+        blocks: &[40, 50],
+        dtype: Some(b"<i4"),
+        metalayers: &[],
+    };
+    for filters in [[0, 0, 0, 0, SHUFFLE, BYTEDELTA], [0, 0, 0, 0, 0, NDMEAN]] {
+        let cparams = CParams {
+            codec: 1,
+            typesize: 4,
+            ..CParams::default()
+        };
+        let storage = |cparams: &CParams| StorageParams {
+            cparams: cparams.clone(),
+            ..StorageParams::default()
+        };
+        let other = CParams {
+            filters,
+            filters_meta: [0, 0, 0, 0, 0, if filters[5] == NDMEAN { 4 } else { 0 }],
+            ..cparams.clone()
+        };
+        let create = |cparams| {
+            Array::create(&layout, Initial::Items(&data), storage(cparams)).expect("an array")
+        };
+        let (array, donor) = (create(&cparams), create(&other));
+        let chunk = donor.schunk().peek().expect("a state");
+        let chunk = chunk.chunk(0).expect("a chunk").to_vec();
+        array
+            .schunk()
+            .put_chunk(At::Over(0), &chunk)
+            .expect("a chunk");
+        let mut before = vec![0; data.len()];
+        array
+            .read(&[0, 0], &[200, 200], &mut before)
+            .expect("all items");
+        array
+            .write(&[41, 3], &[42, 7], &[0; 16])
+            .expect("a few items");
+        let mut after = vec![0; data.len()];
+        array
+            .read(&[0, 0], &[200, 200], &mut after)
+            .expect("all items");
+        let at = 4 * (41 * 200 + 3);
+        if filters[5] == BYTEDELTA {
+            before[at..at + 16].fill(0);
+            assert!(before == after, "{filters:?}");
+        }
+        let changed = array.schunk().peek().expect("a state");
+        let changed = changed.chunk(0).expect("a chunk").len();
+        assert!(
+            changed < chunk.len() + 2000,
+            "{changed} bytes, {}",
+            chunk.len()
+        );
+    }
 }

@@ -367,7 +367,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// The whole chunk; only the front of a lazy one.
-    pub(super) fn bytes(&self) -> &'a [u8] {
+    pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 

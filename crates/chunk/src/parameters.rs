@@ -1,5 +1,5 @@
-//! Compression parameters as contexts and the headers of frames have them, and as they are once
-//! they have been checked.
+//! Compression parameters as contexts and the headers of frames have them, and the checks that make
+//! [`EncodeParams`] of them.
 
 use super::header::rules::Rules;
 use super::header::{

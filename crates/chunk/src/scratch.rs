@@ -74,19 +74,18 @@ impl Scratch {
             + self.old.len()
     }
 
-    /// Counts the buffers as kept, if there is room for them; otherwise they are freed. Not
-    /// inlined, so that returning a scratch to the depot takes few instructions.
+    /// Counts the buffers as kept; very large ones are freed. Not inlined, so that returning a
+    /// scratch to the depot takes few instructions.
     #[cold]
     #[inline(never)]
     fn count(&mut self) {
-        let bytes = self.bytes();
-        kept_blocks::discount(self.counted);
-        if kept_blocks::count(bytes) {
-            self.counted = bytes;
-        } else {
+        if self.bytes() > AlignedBuffer::LARGE {
             (self.bufs, self.out, self.data, self.old) = Default::default();
-            self.counted = 0;
         }
+        let bytes = self.bytes();
+        kept_blocks::count(bytes);
+        kept_blocks::discount(self.counted);
+        self.counted = bytes;
     }
 }
 
@@ -122,6 +121,14 @@ fn make() -> Scratch {
 fn prepare() {
     let limit = || usize::try_from(env::number(c"BLOSC_KEPT_MEMORY")?).ok();
     kept_blocks::prepare(|| DEPOT.release(), limit);
+}
+
+/// Frees what is kept, if that is more than the limit: each thread that works has a scratch, and
+/// all of them together may have more. To be called when a context or a super-chunk goes.
+pub fn trim() {
+    if kept_blocks::is_over() {
+        kept_blocks::release();
+    }
 }
 
 /// Sets how many bytes are kept at most between calls, and frees what is kept beyond that. Gives

@@ -4,6 +4,7 @@ use crate::decoding::{self, DecodeContext};
 use crate::encoding::{EncodeContext, EncodePlan, EncodeRequest};
 use crate::ndim::meta::block_shape;
 use crate::params::{CParams, DParams};
+use crate::process::MemoryUser;
 use oxiblosc_base::cells::BlockShape;
 use oxiblosc_base::memory::{Buffer, TryVec, boxed, lock};
 use oxiblosc_base::{Error, Result};
@@ -80,6 +81,7 @@ pub struct Compressor {
     /// The size of a block in bytes that an array has set; 0 for that of the parameters.
     blocksize: AtomicI32,
     pub(crate) schunk_info: Mutex<SchunkInfo>,
+    _memory: MemoryUser,
 }
 
 impl fmt::Debug for Compressor {
@@ -96,6 +98,7 @@ impl Compressor {
             params,
             blocksize: AtomicI32::new(0),
             schunk_info: Mutex::default(),
+            _memory: MemoryUser,
         }
     }
 
@@ -164,8 +167,10 @@ impl EncodeContext for Compressor {
     }
 
     fn begin<'h>(&'h self, request: EncodeRequest<'h, '_>) -> Result<EncodePlan<'h>> {
+        let mut parameters = self.parameters();
+        request.choose_blocksize(&mut parameters)?;
         self.params.check_codec()?;
-        let mut params = request.resolve(self.parameters())?;
+        let mut params = request.check(&parameters)?;
         params.nthreads = self.nthreads();
         Ok(EncodePlan {
             hooks: if_needed(!params.is_plain(), || *lock(&self.schunk_info))?,
@@ -192,6 +197,7 @@ impl EncodeContext for Compressor {
 pub struct Decompressor {
     params: DParams,
     pub(crate) schunk_info: Mutex<SchunkInfo>,
+    _memory: MemoryUser,
 }
 
 impl fmt::Debug for Decompressor {
@@ -207,6 +213,7 @@ impl Decompressor {
         Self {
             params,
             schunk_info: Mutex::default(),
+            _memory: MemoryUser,
         }
     }
 

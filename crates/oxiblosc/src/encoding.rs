@@ -59,12 +59,11 @@ impl<'s, 'd> EncodeRequest<'s, 'd> {
         parameters.check(self.nbytes, self.capacity, self.source.is_some())
     }
 
-    /// The parameters of the chunk, for one thread. The built-in tuner chooses the size of a block,
-    /// unless the parameters have one.
+    /// Has the built-in tuner choose the size of a block, unless the parameters have one.
     ///
     /// # Errors
-    /// [`Error::INVALID_PARAM`] for items without bytes; those of [`Self::check`].
-    pub fn resolve(&self, mut parameters: Parameters) -> Result<EncodeParams> {
+    /// [`Error::INVALID_PARAM`] for items without bytes.
+    pub fn choose_blocksize(&self, parameters: &mut Parameters) -> Result<()> {
         if parameters.typesize <= 0 {
             return Err(Error::INVALID_PARAM);
         }
@@ -72,21 +71,16 @@ impl<'s, 'd> EncodeRequest<'s, 'd> {
             parameters.blocksize = largest;
         }
         parameters.blocksize = parameters.tuned_blocksize(self.nbytes);
+        let chosen = *parameters;
         info(std::fmt::from_fn(|f| {
-            let Parameters {
-                compcode,
-                clevel,
-                blocksize,
-                typesize,
-                ..
-            } = parameters;
-            let split = i32::from(parameters.split(self.nbytes));
+            let split = i32::from(chosen.split(self.nbytes));
             write!(
                 f,
-                "compcode: {compcode}, clevel: {clevel}, blocksize: {blocksize}, splitmode: {split}, typesize: {typesize}"
+                "compcode: {}, clevel: {}, blocksize: {}, splitmode: {split}, typesize: {}",
+                chosen.compcode, chosen.clevel, chosen.blocksize, chosen.typesize
             )
         }));
-        self.check(&parameters)
+        Ok(())
     }
 }
 
@@ -96,7 +90,7 @@ pub struct EncodePlan<'h> {
     pub params: EncodeParams,
     /// The program's functions.
     pub hooks: Box<dyn Hooks + 'h>,
-    /// When it was begun, if [`EncodeContext::finish`] is to be told how long it took.
+    /// When it was begun, if the program's tuner is to be told how long it took.
     pub started: Option<Instant>,
 }
 
@@ -112,11 +106,12 @@ pub trait EncodeContext: Sync {
     /// Those of invalid parameters, and of the tuner; [`Error::MEMORY_ALLOC`].
     fn begin<'h>(&'h self, request: EncodeRequest<'h, '_>) -> Result<EncodePlan<'h>>;
 
-    /// Tells the program's tuner the size of the chunk in bytes, and how many seconds it took.
+    /// Records the size of the chunk in bytes, and tells the program's tuner how many seconds it
+    /// took, if it [wants](EncodePlan::started) to know.
     ///
     /// # Errors
     /// Those of the tuner.
-    fn finish(&self, _cbytes: usize, _seconds: f64) -> Result<()> {
+    fn finish(&self, _cbytes: usize, _seconds: Option<f64>) -> Result<()> {
         Ok(())
     }
 
@@ -214,10 +209,9 @@ pub fn compress(
     plan.params.checksums = format == Format::WithChecksums;
     let header = encode::compress(&plan.params, source, dest?, &*plan.hooks, &Pool);
     let header = header.doing(Doing::Compress)?;
-    if let Some(started) = plan.started {
-        let cbytes = header.map_or(0, |header| header.cbytes);
-        ctx.finish(cbytes, started.elapsed().as_secs_f64())?;
-    }
+    let cbytes = header.map_or(0, |header| header.cbytes);
+    let seconds = plan.started.map(|started| started.elapsed().as_secs_f64());
+    ctx.finish(cbytes, seconds)?;
     Ok(header)
 }
 
@@ -346,15 +340,16 @@ mod tests {
                 blocksize,
                 ..Parameters::DEFAULT
             };
-            let params = request(largest).resolve(parameters);
-            assert_eq!(params.expect("is valid").blocksize, chosen);
+            let mut parameters = parameters;
+            assert_eq!(request(largest).choose_blocksize(&mut parameters), Ok(()));
+            assert_eq!(parameters.blocksize, chosen);
         }
-        let without_bytes = Parameters {
+        let mut without_bytes = Parameters {
             typesize: 0,
             ..Parameters::DEFAULT
         };
-        let refused = request(None).resolve(without_bytes);
-        assert_eq!(refused.err(), Some(Error::INVALID_PARAM));
+        let refused = request(None).choose_blocksize(&mut without_bytes);
+        assert_eq!(refused, Err(Error::INVALID_PARAM));
     }
 
     #[test]

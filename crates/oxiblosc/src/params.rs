@@ -56,7 +56,7 @@ impl Shuffle {
 }
 
 /// A number of [`Parameters`], such as a level, that C has as an `int`. One that does not fit
-/// becomes one that is refused when something is compressed.
+/// becomes 255: no level, and no codec unless the program has registered that id.
 pub fn narrow(number: i32) -> u8 {
     u8::try_from(number).unwrap_or(u8::MAX)
 }

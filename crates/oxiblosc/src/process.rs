@@ -57,6 +57,16 @@ pub fn free_resources() -> Result<()> {
     Ok(())
 }
 
+/// Something that uses memory which is kept for the next call. When it is dropped, what is kept
+/// beyond the limit is freed: each thread that works may keep some.
+pub struct MemoryUser;
+
+impl Drop for MemoryUser {
+    fn drop(&mut self) {
+        scratch::trim();
+    }
+}
+
 /// Sets how many bytes of memory are kept at most for the next call, while nothing needs them, and
 /// frees what is kept beyond that. Gives the number before: what `BLOSC_KEPT_MEMORY` says, or 16
 /// MiB, unless this was called.
@@ -207,7 +217,6 @@ pub fn compression(
     if has_context {
         parameters.blocksize = 0;
         parameters.typesize = (typesize as u8).into();
-        parameters.compcode = COMPRESSOR.get() as u8;
         parameters.clevel = level as u8;
         override_parameters(&mut parameters, &mut nthreads, code_of)?;
     }

@@ -57,8 +57,9 @@ pub struct Buffer {
     ptr: *mut u8,
     len: usize,
     capacity: usize,
-    /// Whether capacity was reserved far ahead.
-    has_reserve: bool,
+    /// Whether the block may have many more bytes than were ever used: capacity was reserved far
+    /// ahead, or it is C's.
+    may_be_cut: bool,
 }
 
 // SAFETY: the buffer is the only owner of its memory, as a vector is.
@@ -73,7 +74,7 @@ impl Buffer {
             ptr: null_mut(),
             len: 0,
             capacity: 0,
-            has_reserve: false,
+            may_be_cut: false,
         }
     }
 
@@ -88,7 +89,7 @@ impl Buffer {
             ptr: ptr.as_ptr().cast(),
             len,
             capacity: len.max(1),
-            has_reserve: false,
+            may_be_cut: false,
         })
     }
 
@@ -149,7 +150,7 @@ impl Buffer {
             ptr,
             len,
             capacity: len,
-            has_reserve: false,
+            may_be_cut: true,
         }
     }
 
@@ -177,15 +178,16 @@ impl Buffer {
                 ptr: kept.as_ptr(),
                 len: 0,
                 capacity: has,
-                has_reserve: false,
+                may_be_cut: false,
             };
-            // A block of about the right size stays where it is.
-            if !(capacity..=capacity + capacity / 8).contains(&has) {
-                new.reallocate(capacity)?;
+            // A block of about the right size stays where it is. Without memory for another size,
+            // it is given back.
+            let fits = (capacity..=capacity + capacity / 8).contains(&has);
+            if fits || new.reallocate(capacity).is_ok() {
+                new.extend(self)?;
+                *self = new;
+                return Ok(());
             }
-            new.extend(self)?;
-            *self = new;
-            return Ok(());
         }
         self.reallocate(capacity)
     }
@@ -227,7 +229,7 @@ impl Buffer {
             let step = self.capacity.saturating_mul(7).min(GROWTH_STEP);
             let ahead = self.capacity + step.max(self.capacity / 2);
             if self.reserve_exact(wanted.max(ahead)).is_ok() {
-                self.has_reserve = true;
+                self.may_be_cut = true;
                 return Ok(());
             }
         }
@@ -358,7 +360,7 @@ impl Buffer {
 
     /// Frees unused capacity, if the system can.
     ///
-    /// What is less than half is copied and the whole block freed, which may [keep](kept_blocks)
+    /// What is at most half is copied and the whole block freed, which may [keep](kept_blocks)
     /// it: fresh pages for the next one take longer than the copy.
     pub fn shrink_to_fit(&mut self) {
         if self.len <= self.capacity / 2
@@ -418,9 +420,9 @@ impl DerefMut for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if self.has_reserve && self.len >= MIN_KEPT {
-            // What was reserved ahead has no pages that are worth keeping. Where it fails, the
-            // buffer is as it was.
+        if self.may_be_cut && self.len >= MIN_KEPT {
+            // The rest has no pages that are worth keeping, and would not be counted. Where it
+            // fails, the buffer is as it was.
             let _ = self.reallocate(self.len);
         }
         match NonNull::new(self.ptr) {

@@ -1,8 +1,9 @@
 //! Large blocks from `malloc` that are kept for the next use, instead of being given back to the
 //! system: zeroing fresh pages takes longer than compressing what goes into them.
 //!
-//! All that is kept, here and by others that count it, has at most as many bytes as the limit says.
-//! Where there is no room for a block, older ones are freed.
+//! What is kept here has at most as many bytes as the limit says, together with what others
+//! [count]. Where there is no room for a block, others are freed, one slot after the other. In the
+//! child of a fork, what other threads had in use at that moment stays counted.
 
 use crate::error::{Error, Result};
 use std::ptr::{NonNull, null_mut};
@@ -55,7 +56,7 @@ pub fn limit() -> usize {
     }
 }
 
-/// What is done once, before the first memory is kept: others, which [count] theirs, say how to
+/// What is done once, before others keep memory: they, which [count] theirs, say how to
 /// free it, and what the limit is if [`set_limit`] was not called.
 pub fn prepare(release_others: fn(), limit: impl FnOnce() -> Option<usize>) {
     if !RELEASE_OTHERS
@@ -68,18 +69,31 @@ pub fn prepare(release_others: fn(), limit: impl FnOnce() -> Option<usize>) {
         let bytes = bytes.min(UNKNOWN - 1);
         let _ = LIMIT.compare_exchange(UNKNOWN, bytes, Relaxed, Relaxed);
     }
+    if is_over() {
+        release();
+    }
 }
 
 /// Sets the limit, and frees what is kept beyond it.
 pub fn set_limit(bytes: usize) {
     LIMIT.store(bytes.min(UNKNOWN - 1), Relaxed);
-    if KEPT.load(Relaxed) > bytes {
+    if is_over() {
         release();
     }
 }
 
-/// Counts bytes that the caller would keep. False if they are too many: then it frees them.
-pub fn count(bytes: usize) -> bool {
+/// Counts bytes that others keep, whether or not that is more than the limit: see [`is_over`].
+pub fn count(bytes: usize) {
+    KEPT.fetch_add(bytes, Relaxed);
+}
+
+/// Whether more is kept than the limit allows.
+pub fn is_over() -> bool {
+    KEPT.load(Relaxed) > limit()
+}
+
+/// Counts the bytes of a block, if that is within the limit.
+fn count_block(bytes: usize) -> bool {
     let limit = limit();
     let add = |kept: usize| kept.checked_add(bytes).filter(|sum| *sum <= limit);
     KEPT.fetch_update(Relaxed, Relaxed, add).is_ok()
@@ -100,14 +114,15 @@ impl Slot {
     }
 
     /// Puts a block in. False if there is one.
-    fn put(&self, block: NonNull<Block>) -> bool {
+    fn put(&self, block: NonNull<Block>, capacity: usize) -> bool {
         let put = self.block.load(Relaxed).is_null()
             && self
                 .block
                 .compare_exchange(null_mut(), block.as_ptr(), AcqRel, Relaxed)
                 .is_ok();
         if put {
-            self.hint.store(capacity(block), Relaxed);
+            // Another thread may have the block by now.
+            self.hint.store(capacity, Relaxed);
         }
         put
     }
@@ -157,8 +172,8 @@ pub unsafe fn keep(block: NonNull<u8>, capacity: usize) {
         // SAFETY: the block is larger than this, and aligned as all memory from `malloc` is.
         unsafe { block.write(capacity) };
         for _ in 0..SLOTS {
-            if count(capacity) {
-                if BLOCKS.iter().any(|slot| slot.put(block)) {
+            if count_block(capacity) {
+                if BLOCKS.iter().any(|slot| slot.put(block, capacity)) {
                     return;
                 }
                 discount(capacity);
@@ -174,7 +189,7 @@ pub unsafe fn keep(block: NonNull<u8>, capacity: usize) {
 /// A `fn()` that frees what others count, or null.
 static RELEASE_OTHERS: AtomicPtr<()> = AtomicPtr::new(null_mut());
 
-/// Frees all that is kept.
+/// Frees all that is kept and not in use.
 pub fn release() {
     BLOCKS.iter().filter_map(Slot::take).for_each(free);
     // SAFETY: null or a `fn()`, which `prepare` stored.
@@ -250,15 +265,42 @@ mod tests {
             KEPT.load(Relaxed) > DEFAULT_LIMIT - (3 << 20),
             "older ones make room"
         );
-        assert!(count(DEFAULT_LIMIT - KEPT.load(Relaxed)) && !count(1));
+        count(DEFAULT_LIMIT);
+        assert!(is_over());
         keep(MIN_KEPT);
         release();
-        let others = KEPT.load(Relaxed);
-        assert!(others < 3 << 20, "only what others count is left");
-        discount(others);
+        assert_eq!(KEPT.load(Relaxed), DEFAULT_LIMIT, "what others count");
+        discount(DEFAULT_LIMIT);
         set_limit(0);
         keep(1 << 20);
         assert_eq!(KEPT.load(Relaxed), 0);
         set_limit(DEFAULT_LIMIT);
+    }
+
+    /// Threads that keep, take and write blocks at the same time.
+    #[test]
+    fn a_block_belongs_to_one_thread() {
+        let rounds = if cfg!(miri) { 20 } else { 20_000 };
+        std::thread::scope(|scope| {
+            for thread in 1..=4_u8 {
+                scope.spawn(move || {
+                    for round in 0..rounds {
+                        let len = MIN_KEPT + 4096 * (round % 9);
+                        let (block, capacity) = take(len).unwrap_or_else(|| (new(len), len));
+                        for at in [0, capacity / 2, capacity - 1] {
+                            // SAFETY: within the block, which is this thread's.
+                            unsafe { block.add(at).write(thread) };
+                        }
+                        std::hint::spin_loop();
+                        for at in [0, capacity / 2, capacity - 1] {
+                            // SAFETY: as above.
+                            assert_eq!(unsafe { block.add(at).read() }, thread);
+                        }
+                        // SAFETY: it is from `malloc` and has as many bytes.
+                        unsafe { super::keep(block, capacity) };
+                    }
+                });
+            }
+        });
     }
 }

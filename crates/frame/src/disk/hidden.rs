@@ -46,6 +46,11 @@ impl Disk {
         Ok((disk, loaded))
     }
 
+    /// Whether the frame is hidden.
+    pub fn is_hidden(&self) -> bool {
+        self.creation.goal.is_some()
+    }
+
     /// Makes a hidden frame compact, and gives it its name. With `BLOSC_DURABLE` that would survive
     /// a loss of power, with all that was written. Does nothing to other frames.
     ///

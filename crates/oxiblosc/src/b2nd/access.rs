@@ -7,9 +7,10 @@ use crate::fill::{Fill, FilledBlocks};
 use crate::schunk::{Location, State, SuperChunk};
 use oxiblosc_base::memory::Buffer;
 use oxiblosc_base::{Error, Result};
+use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
-use oxiblosc_chunk::hooks::Hooks;
+use oxiblosc_chunk::hooks::{Hooks, NoHooks, if_needed};
 use oxiblosc_chunk::workers::Workers;
 
 /// The data of a chunk that is to be compressed.
@@ -178,10 +179,24 @@ impl<'a> ChunkMaker<'a> {
         };
         let header = header.ok_or(Error::FAILURE)?;
         chunk.resize(header.cbytes)?;
-        if self.keeps_buffers {
+        // Others are needed until the end of the change. What is copied out of a large one leaves
+        // that for the next chunk.
+        if self.keeps_buffers || chunk.len() <= self.nbytes / 2 {
             chunk.shrink_to_fit();
         }
         Ok(chunk)
+    }
+
+    /// The program's functions for compressing blocks of an old chunk, whose codec and filters may
+    /// be others than those of new chunks.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
+    pub fn hooks<'h>(&'h self, chunk: &'h Chunk) -> Result<Box<dyn Hooks + 'h>> {
+        match chunk.header().is_plain() {
+            true => if_needed(false, || NoHooks),
+            false => self.encoder.hooks(chunk.bytes()),
+        }
     }
 
     /// How chunks are compressed. None if single blocks cannot be.

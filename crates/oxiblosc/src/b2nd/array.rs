@@ -157,8 +157,8 @@ impl<'a> ArrayRef<'a> {
         self.read_slice(&start[..stop.len()], stop, stop, buffer)
     }
 
-    /// Writes all items of a new array from the front of `buffer`, in C order. Nobody else sees it
-    /// yet, so it is written in several changes: their memory is used again.
+    /// Writes all items of a new array from the front of `buffer`, in C order. Where nobody else can
+    /// see it yet, it is written in several changes, which use the same memory.
     ///
     /// # Errors
     /// As for [`Self::write_slice`]. Then the array has some of the items.
@@ -168,9 +168,13 @@ impl<'a> ArrayRef<'a> {
         let Some(selection) = Selection::slice(&self.geometry, start, stop, stop)? else {
             return Ok(());
         };
-        // A change of a frame writes its index anew, so there are not very many.
-        let batch = COPY_BATCH.max(buffer.len() / MAX_BATCHES) / self.sizes()?.chunk.max(1);
-        let (count, batch) = (selection.nchunks(), batch.max(self.writers()?.nthreads));
+        let (count, chunk) = (selection.nchunks(), self.sizes()?.chunk.max(1));
+        let batch = match self.schunk.peek()?.store.is_private() {
+            // A change of a frame writes its index anew, so there are not very many. Frames count
+            // changes, so their number does not depend on that of the threads.
+            true => (COPY_BATCH / chunk).max(count.div_ceil(MAX_BATCHES)).max(1),
+            false => count.max(1),
+        };
         let batches = (0..count).step_by(batch);
         batches
             .map(|first| first..count.min(first + batch))

@@ -180,12 +180,13 @@ impl Rewriter<'_> {
         if chunk.header().blocksize_field() != self.sizes.block {
             return Ok(None);
         }
+        let encoding = self.maker.hooks(chunk)?;
         let patcher = Patcher {
             chunk,
             compcode: plan.params.compcode,
             clevel: plan.params.clevel,
             decoding,
-            encoding: &*plan.hooks,
+            encoding: &*encoding,
             workers,
         };
         let failed = Mutex::new(None);

@@ -114,6 +114,12 @@ impl ChunkStore {
         self.disk().map_or(without, |disk| body(&mut disk.lock()))
     }
 
+    /// Whether nobody else can see the chunks: they are in memory, or in a frame that has no name
+    /// yet.
+    pub(crate) fn is_private(&self) -> bool {
+        self.with_disk(true, |disk| disk.is_hidden())
+    }
+
     /// Locks a frame on disk against changes by other handles, unless one is being made or, with
     /// `after_writers`, a writer waits for the lock.
     pub(super) fn lock_shared(&self, after_writers: bool) -> Result<LockState> {
