@@ -1,5 +1,4 @@
-//! Compression parameters as contexts and the headers of frames have them, and the checks that make
-//! [`EncodeParams`] of them.
+//! Compression parameters as contexts and the headers of frames have them, and their checks.
 
 use super::header::rules::Rules;
 use super::header::{

@@ -6,8 +6,9 @@
 
 use oxiblosc_base::Result;
 use oxiblosc_base::memory::AlignedBuffer;
+use oxiblosc_base::memory::env;
+use oxiblosc_base::memory::kept_blocks::KEPT;
 use oxiblosc_base::memory::object_pool::{self, ObjectPool};
-use oxiblosc_base::memory::{env, kept_blocks};
 use oxiblosc_codecs::{Decoder, Encoder};
 use std::ops::{Deref, DerefMut};
 
@@ -72,6 +73,7 @@ impl Scratch {
             + self.out.len()
             + self.data.len()
             + self.old.len()
+            + self.codec.encoder.bytes()
     }
 
     /// Counts the buffers as kept; very large ones are freed. Not inlined, so that returning a
@@ -79,22 +81,24 @@ impl Scratch {
     #[cold]
     #[inline(never)]
     fn count(&mut self) {
-        if self.bytes() > AlignedBuffer::LARGE {
+        if self.bytes() > MAX_BYTES {
             (self.bufs, self.out, self.data, self.old) = Default::default();
         }
         let bytes = self.bytes();
-        kept_blocks::count(bytes);
-        kept_blocks::discount(self.counted);
+        KEPT.count(bytes);
+        KEPT.discount(self.counted);
         self.counted = bytes;
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        kept_blocks::discount(self.counted);
+        KEPT.discount(self.counted);
     }
 }
 
+/// The buffers of a larger scratch are not kept.
+const MAX_BYTES: usize = AlignedBuffer::LARGE;
 /// How many scratches are kept: as many workers as are expected to be active at the same time.
 const SLOTS: usize = 32;
 static DEPOT: ObjectPool<Scratch, SLOTS> = ObjectPool::empty();
@@ -120,29 +124,27 @@ fn make() -> Scratch {
 
 fn prepare() {
     let limit = || usize::try_from(env::number(c"BLOSC_KEPT_MEMORY")?).ok();
-    kept_blocks::prepare(|| DEPOT.release(), limit);
+    KEPT.prepare(|| DEPOT.release(), limit);
 }
 
 /// Frees what is kept, if that is more than the limit: each thread that works has a scratch, and
 /// all of them together may have more. To be called when a context or a super-chunk goes.
 pub fn trim() {
-    if kept_blocks::is_over() {
-        kept_blocks::release();
-    }
+    KEPT.trim();
 }
 
 /// Sets how many bytes are kept at most between calls, and frees what is kept beyond that. Gives
 /// the number before.
 pub fn set_limit(bytes: usize) -> usize {
     prepare();
-    let before = kept_blocks::limit();
-    kept_blocks::set_limit(bytes);
+    let before = KEPT.limit();
+    KEPT.set_limit(bytes);
     before
 }
 
 /// Frees all memory that is kept between calls.
 pub fn release() {
-    kept_blocks::release();
+    KEPT.release();
 }
 
 impl Drop for BorrowedScratch {

@@ -30,6 +30,11 @@ impl Encoder {
         Self::default()
     }
 
+    /// How many bytes of memory it has that are worth counting: those of Zstd.
+    pub fn bytes(&self) -> usize {
+        self.zstd.bytes()
+    }
+
     /// Compresses `src` into `dst`. Returns the number of bytes written, at most `dst.len()`, or
     /// `Ok(0)` if the result does not fit or the codec gives up on the data as incompressible.
     ///

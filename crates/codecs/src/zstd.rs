@@ -127,6 +127,16 @@ unsafe impl Sync for Ddict {}
 pub(super) struct Compressor(Option<Cctx>);
 
 impl Compressor {
+    /// How many bytes of memory it has.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        match &self.0 {
+            // SAFETY: a context that is valid.
+            Some(context) => unsafe { sys::ZSTD_sizeof_CCtx(context.0.as_ptr()) },
+            None => 0,
+        }
+    }
+
     fn context(&mut self) -> Result<*mut sys::ZSTD_CCtx> {
         if self.0.is_none() {
             // SAFETY: takes nothing; returns a context, or null.

@@ -1,6 +1,6 @@
 //! Byte buffers from `malloc`, which can be handed over to C programs to be freed with `free`.
 
-use super::kept_blocks::{self, MIN_KEPT, or_release};
+use super::kept_blocks::{KEPT, MIN_KEPT, or_release};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -172,7 +172,7 @@ impl Buffer {
         }
         // What is more than half full is not copied: the system can often make it longer.
         if self.len <= capacity / 2
-            && let Some((kept, has)) = kept_blocks::take(capacity)
+            && let Some((kept, has)) = KEPT.take(capacity)
         {
             let mut new = Self {
                 ptr: kept.as_ptr(),
@@ -360,7 +360,7 @@ impl Buffer {
 
     /// Frees unused capacity, if the system can.
     ///
-    /// What is at most half is copied and the whole block freed, which may [keep](kept_blocks)
+    /// What is at most half is copied and the whole block freed, which may [keep](KEPT)
     /// it: fresh pages for the next one take longer than the copy.
     pub fn shrink_to_fit(&mut self) {
         if self.len <= self.capacity / 2
@@ -428,7 +428,7 @@ impl Drop for Buffer {
         match NonNull::new(self.ptr) {
             // SAFETY: from `malloc`, with no other owner.
             Some(block) if self.capacity >= MIN_KEPT => unsafe {
-                kept_blocks::keep(block, self.capacity);
+                KEPT.keep(block, self.capacity);
             },
             // SAFETY: from `malloc` or null, with no other owner.
             _ => unsafe { libc::free(self.ptr.cast()) },

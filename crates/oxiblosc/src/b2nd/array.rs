@@ -157,8 +157,8 @@ impl<'a> ArrayRef<'a> {
         self.read_slice(&start[..stop.len()], stop, stop, buffer)
     }
 
-    /// Writes all items of a new array from the front of `buffer`, in C order. Where nobody else can
-    /// see it yet, it is written in several changes, which use the same memory.
+    /// Writes all items of a new array from the front of `buffer`, in C order. Where nobody else
+    /// can see it yet, it is written in several changes, which use the same memory.
     ///
     /// # Errors
     /// As for [`Self::write_slice`]. Then the array has some of the items.
