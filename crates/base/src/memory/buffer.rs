@@ -129,6 +129,23 @@ impl Buffer {
         Ok(buffer)
     }
 
+    /// A copy of bytes that are needed until the end of a call: it may have up to twice the memory.
+    ///
+    /// # Errors
+    /// [`Error::MEMORY_ALLOC`].
+    pub fn transient_copy(bytes: &[u8]) -> Result<Self> {
+        let mut buffer = match KEPT.take(bytes.len(), bytes.len()) {
+            Some((kept, capacity)) => Self {
+                ptr: kept.as_ptr(),
+                capacity,
+                ..Self::new()
+            },
+            None => Self::new(),
+        };
+        buffer.extend(bytes)?;
+        Ok(buffer)
+    }
+
     /// A copy of numbers, in native byte order.
     ///
     /// # Errors
@@ -172,7 +189,7 @@ impl Buffer {
         }
         // What is more than half full is not copied: the system can often make it longer.
         if self.len <= capacity / 2
-            && let Some((kept, has)) = KEPT.take(capacity)
+            && let Some((kept, has)) = KEPT.take(capacity, capacity / 2)
         {
             let mut new = Self {
                 ptr: kept.as_ptr(),

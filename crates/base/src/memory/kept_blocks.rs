@@ -149,13 +149,14 @@ impl KeptBlocks {
         unsafe { libc::free(block.as_ptr().cast()) };
     }
 
-    /// Takes the block that is nearest to `len` bytes, at least half as long and at most twice as
-    /// long. Gives its address and how many bytes it has. Its content is not specified.
-    pub fn take(&self, len: usize) -> Option<(NonNull<u8>, usize)> {
+    /// Takes the block that is nearest to `len` bytes: at least `least` bytes long, and at most
+    /// twice as long as `len`. Gives its address and how many bytes it has. Its content is not
+    /// specified.
+    pub fn take(&self, len: usize, least: usize) -> Option<(NonNull<u8>, usize)> {
         if len < MIN_KEPT || self.bytes.load(Relaxed) == 0 {
             return None;
         }
-        let fits = |capacity: usize| capacity / 2 <= len && len / 2 <= capacity;
+        let fits = |capacity: usize| capacity / 2 <= len && least <= capacity;
         let distance = |slot: &&Slot| slot.hint.load(Relaxed).abs_diff(len);
         let full =
             |slot: &&Slot| !slot.block.load(Relaxed).is_null() && fits(slot.hint.load(Relaxed));
@@ -252,7 +253,7 @@ mod tests {
     fn blocks_are_kept_up_to_the_limit_and_taken_where_they_fit() {
         let kept = KeptBlocks::new();
         let bytes = || kept.bytes.load(Relaxed);
-        assert_eq!(kept.take(1 << 20), None);
+        assert_eq!(kept.take(1 << 20, 1 << 19), None);
         let keep = |len| {
             let block = new(len);
             // SAFETY: it is from `malloc` and has as many bytes.
@@ -262,10 +263,15 @@ mod tests {
         let (small, large) = (keep(200 << 10), keep(3 << 20));
         keep(MIN_KEPT - 1);
         assert_eq!(bytes(), (200 << 10) + (3 << 20));
-        assert_eq!(kept.take(MIN_KEPT - 1), None, "too short to be kept");
-        assert_eq!(kept.take(800 << 10), None, "neither half nor twice as long");
-        assert_eq!(kept.take(150 << 10), Some((small, 200 << 10)));
-        assert_eq!(kept.take(5 << 20), Some((large, 3 << 20)));
+        assert_eq!(kept.take(MIN_KEPT - 1, 1), None, "too short to be kept");
+        assert_eq!(
+            kept.take(800 << 10, 400 << 10),
+            None,
+            "neither half nor twice as long"
+        );
+        assert_eq!(kept.take(150 << 10, 1), Some((small, 200 << 10)));
+        assert_eq!(kept.take(5 << 20, 5 << 20), None, "too short");
+        assert_eq!(kept.take(5 << 20, 3 << 20), Some((large, 3 << 20)));
         assert_eq!(bytes(), 0);
         for (block, len) in [(small, 200 << 10), (large, 3 << 20)] {
             // SAFETY: they were just taken.
@@ -295,7 +301,7 @@ mod tests {
         let work = |thread: u8| {
             for round in 0..rounds {
                 let len = MIN_KEPT + 4096 * (round % 9);
-                let (block, capacity) = kept.take(len).unwrap_or_else(|| (new(len), len));
+                let (block, capacity) = kept.take(len, len).unwrap_or_else(|| (new(len), len));
                 let places = [0, capacity / 2, capacity - 1];
                 for at in places {
                     // SAFETY: within the block, which is this thread's.

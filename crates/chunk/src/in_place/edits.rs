@@ -160,7 +160,7 @@ impl PatchTarget<'_> {
                 edits.starts.push(Edit {
                     at: header.overhead() + 4 * t.nblock,
                     len: 4,
-                    new: Buffer::copy_of(&(start as i32).to_le_bytes())?,
+                    new: Buffer::transient_copy(&(start as i32).to_le_bytes())?,
                 })?;
                 edits.old_starts.push(span.start)?;
                 edits.new_starts.push(start)?;
@@ -180,7 +180,7 @@ impl PatchTarget<'_> {
                 edits.overwrites.push(Edit {
                     at: span.start + range.start,
                     len: range.len(),
-                    new: Buffer::copy_of(&new[range])?,
+                    new: Buffer::transient_copy(&new[range])?,
                 })?;
             }
         }
@@ -272,7 +272,10 @@ pub(in super::super) fn push_edits(
     }
     let sum = tail.len() - 4..tail.len();
     for place in places.chain(std::iter::once(sum)) {
-        edits.push(edit(at + place.start, Buffer::copy_of(&tail[place])?))?;
+        edits.push(edit(
+            at + place.start,
+            Buffer::transient_copy(&tail[place])?,
+        ))?;
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ impl Patcher<'_> {
                 Some(size) => size,
                 None => self.change_data(decoder, encoder, (t, pos), change, scratch)?,
             };
-            size.map(|size| Buffer::copy_of(&scratch.out[..size]))
+            size.map(|size| Buffer::transient_copy(&scratch.out[..size]))
                 .transpose()
         };
         let nbytes = touched.len() * encoder.params.blocksize;

@@ -45,7 +45,7 @@ impl Patcher<'_> {
             Ok(Some(Edit {
                 at: from + at + range.start,
                 len: range.len(),
-                new: Buffer::copy_of(&new[range])?,
+                new: Buffer::transient_copy(&new[range])?,
             }))
         };
         let edits = touched.iter().enumerate().map(edit);
@@ -96,7 +96,7 @@ impl Patcher<'_> {
                 data_edits.push(Edit {
                     at: place + begin + range.start,
                     len: range.len(),
-                    new: Buffer::copy_of(&new[range])?,
+                    new: Buffer::transient_copy(&new[range])?,
                 })?;
             }
         }

@@ -172,7 +172,7 @@ impl<'a> ArrayRef<'a> {
         let batch = match self.schunk.peek()?.store.is_private() {
             // A change of a frame writes its index anew, so there are not very many. Frames count
             // changes, so their number does not depend on that of the threads.
-            true => (COPY_BATCH / chunk).max(count.div_ceil(MAX_BATCHES)).max(1),
+            true => (COPY_BATCH / chunk).max(count.div_ceil(MAX_BATCHES)).max(2),
             false => count.max(1),
         };
         let batches = (0..count).step_by(batch);
