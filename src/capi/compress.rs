@@ -6,13 +6,12 @@ use crate::capi::prelude::*;
 use oxiblosc::encoding::{
     EncodeContext, EncodePlan, EncodeRequest, Format, compress, compress_vlblocks,
 };
-use oxiblosc::format::chunk::header::filter_flags;
+use oxiblosc::format::chunk::header::{ChunkHeader, filter_flags};
 use oxiblosc::format::chunk::hooks::{Hooks, if_needed};
 use oxiblosc::format::chunk::{ChunkInput, EncodeParams};
 use oxiblosc::params::narrow;
 use oxiblosc::schunk::Parameters;
 use oxiblosc::storage::callbacks::catching_exceptions;
-use oxiblosc_base::memory::boxed;
 use std::time::Instant;
 
 /// The data and the place of a chunk, as C hands them over: no data, but a size, where a prefilter
@@ -95,8 +94,9 @@ impl EncodeContext for Context {
         tuned || self.prefilter.get().is_some()
     }
 
-    fn hooks<'h>(&'h self, chunk: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
-        Ok(boxed(ContextHooks::for_compression(self, Some(chunk)))?)
+    fn hooks<'h>(&'h self, header: &ChunkHeader, chunk: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+        let needed = self.prefilter.get().is_some() || !header.is_plain();
+        if_needed(needed, || ContextHooks::for_compression(self, Some(chunk)))
     }
 
     fn set_blocksize(&self, blocksize: usize) {

@@ -385,68 +385,78 @@ fn threads_share_what_there_is() {
     });
 }
 
-/// A chunk of an array may have other filters than new chunks get; blocks of it that change get
-/// them again, also those that ask for the super-chunk's typesize or the shape of blocks.
+/// A chunk of an array may have another codec and other filters than new chunks get; blocks of it
+/// that change get them again, also those that ask for the super-chunk's typesize or the shape of
+/// blocks. So it becomes what a chunk of an array with these parameters becomes.
 #[test]
-fn blocks_keep_the_filters_of_their_chunk() {
-    use oxiblosc::filter::{BYTEDELTA, NDMEAN, SHUFFLE};
-    let data: Vec<u8> = (0..40_000_i32)
-        .flat_map(|i| (i / 3).to_le_bytes())
-        .collect();
-    let layout = Layout {
-        shape: &[200, 200],
-        chunks: &[200, 200],
-        blocks: &[40, 50],
-        dtype: Some(b"<i4"),
-        metalayers: &[],
+fn blocks_keep_codec_and_filters_of_their_chunk() {
+    use oxiblosc::filter::{BYTEDELTA, BYTEDELTA_BUGGY, INT_TRUNC, NDCELL, NDMEAN, SHUFFLE};
+    const REGISTERED_CODECS: std::ops::RangeInclusive<u8> = 32..=35;
+    let data: Vec<u8> = (0..40_000).flat_map(|i| (i as f32).to_le_bytes()).collect();
+    let plain = CParams {
+        codec: 1,
+        typesize: 4,
+        ..CParams::default()
     };
-    for filters in [[0, 0, 0, 0, SHUFFLE, BYTEDELTA], [0, 0, 0, 0, 0, NDMEAN]] {
-        let cparams = CParams {
-            codec: 1,
-            typesize: 4,
-            ..CParams::default()
-        };
-        let storage = |cparams: &CParams| StorageParams {
-            cparams: cparams.clone(),
-            ..StorageParams::default()
-        };
-        let other = CParams {
+    let mut others = Vec::new();
+    for (filter, meta) in [
+        (NDCELL, 4),
+        (NDMEAN, 4),
+        (BYTEDELTA, 0),
+        (BYTEDELTA_BUGGY, 0),
+        (INT_TRUNC, 8),
+    ] {
+        let (filters, filters_meta) = ([0, 0, 0, 0, SHUFFLE, filter], [0, 0, 0, 0, 0, meta]);
+        others.push(CParams {
             filters,
-            filters_meta: [0, 0, 0, 0, 0, if filters[5] == NDMEAN { 4 } else { 0 }],
-            ..cparams.clone()
+            filters_meta,
+            ..plain.clone()
+        });
+    }
+    for codec in REGISTERED_CODECS {
+        others.push(CParams {
+            codec,
+            codec_meta: if codec == 32 { 4 } else { 8 },
+            // NDLZ takes single bytes.
+            typesize: if codec == 32 { 1 } else { 4 },
+            filters: [0; 6],
+            ..plain.clone()
+        });
+    }
+    for other in others {
+        let layout = Layout {
+            shape: &[200, 200],
+            chunks: &[200, 200],
+            blocks: &[40, 50],
+            dtype: None,
+            metalayers: &[],
         };
-        let create = |cparams| {
-            Array::create(&layout, Initial::Items(&data), storage(cparams)).expect("an array")
+        let plain = CParams {
+            typesize: other.typesize,
+            ..plain.clone()
         };
-        let (array, donor) = (create(&cparams), create(&other));
-        let chunk = donor.schunk().peek().expect("a state");
-        let chunk = chunk.chunk(0).expect("a chunk").to_vec();
-        array
-            .schunk()
-            .put_chunk(At::Over(0), &chunk)
-            .expect("a chunk");
-        let mut before = vec![0; data.len()];
-        array
-            .read(&[0, 0], &[200, 200], &mut before)
-            .expect("all items");
-        array
-            .write(&[41, 3], &[42, 7], &[0; 16])
-            .expect("a few items");
-        let mut after = vec![0; data.len()];
-        array
-            .read(&[0, 0], &[200, 200], &mut after)
-            .expect("all items");
-        let at = 4 * (41 * 200 + 3);
-        if filters[5] == BYTEDELTA {
-            before[at..at + 16].fill(0);
-            assert!(before == after, "{filters:?}");
-        }
-        let changed = array.schunk().peek().expect("a state");
-        let changed = changed.chunk(0).expect("a chunk").len();
-        assert!(
-            changed < chunk.len() + 2000,
-            "{changed} bytes, {}",
-            chunk.len()
-        );
+        let item = other.typesize as usize;
+        let create = |cparams: &CParams| {
+            let storage = StorageParams {
+                cparams: cparams.clone(),
+                ..StorageParams::default()
+            };
+            let created = Array::create(&layout, Initial::Items(&data[..40_000 * item]), storage);
+            created.unwrap_or_else(|error| panic!("{cparams:?}: {error}"))
+        };
+        let (array, donor) = (create(&plain), create(&other));
+        let state = donor.schunk().peek().expect("a state");
+        let chunk = state.chunk(0).expect("a chunk").to_vec();
+        drop(state);
+        let put = array.schunk().put_chunk(At::Over(0), &chunk);
+        put.expect("a chunk of the same size");
+        let written = [&array, &donor].map(|array| {
+            let write = array.write(&[41, 3], &[42, 7], &[0; 16][..4 * item]);
+            write.unwrap_or_else(|error| panic!("{other:?}: {error}"));
+            let state = array.schunk().peek().expect("a state");
+            state.chunk(0).expect("a chunk").to_vec()
+        });
+        assert!(written[0] != chunk, "{other:?}");
+        assert!(written[0] == written[1], "{other:?}");
     }
 }

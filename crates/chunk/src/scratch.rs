@@ -81,7 +81,7 @@ impl Scratch {
     #[cold]
     #[inline(never)]
     fn count(&mut self) {
-        if self.bytes() > MAX_BYTES {
+        if self.bytes() > AlignedBuffer::LARGE {
             (self.bufs, self.out, self.data, self.old) = Default::default();
         }
         let bytes = self.bytes();
@@ -97,8 +97,6 @@ impl Drop for Scratch {
     }
 }
 
-/// The buffers of a larger scratch are not kept.
-const MAX_BYTES: usize = AlignedBuffer::LARGE;
 /// How many scratches are kept: as many workers as are expected to be active at the same time.
 const SLOTS: usize = 32;
 static DEPOT: ObjectPool<Scratch, SLOTS> = ObjectPool::empty();

@@ -6,7 +6,7 @@ use crate::ndim::meta::block_shape;
 use crate::params::{CParams, DParams};
 use crate::process::MemoryUser;
 use oxiblosc_base::cells::BlockShape;
-use oxiblosc_base::memory::{Buffer, TryVec, boxed, lock};
+use oxiblosc_base::memory::{Buffer, TryVec, lock};
 use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encode::ChunkInput;
@@ -179,8 +179,8 @@ impl EncodeContext for Compressor {
         })
     }
 
-    fn hooks<'h>(&'h self, _chunk: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
-        Ok(boxed(*lock(&self.schunk_info))?)
+    fn hooks<'h>(&'h self, header: &ChunkHeader, _chunk: &'h [u8]) -> Result<Box<dyn Hooks + 'h>> {
+        if_needed(!header.is_plain(), || *lock(&self.schunk_info))
     }
 
     fn set_blocksize(&self, blocksize: usize) {

@@ -120,11 +120,12 @@ pub trait EncodeContext: Sync {
         false
     }
 
-    /// The program's functions for blocks of `chunk`, which are changed.
+    /// The program's functions for blocks of `chunk`, which are changed. Its codec and filters,
+    /// those in its header, may be others than those of new chunks.
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
-    fn hooks<'h>(&'h self, chunk: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
+    fn hooks<'h>(&'h self, header: &ChunkHeader, chunk: &'h [u8]) -> Result<Box<dyn Hooks + 'h>>;
 
     /// Sets the size of a block in bytes, for chunks that are compressed from now on.
     fn set_blocksize(&self, blocksize: usize);

@@ -1,7 +1,7 @@
 //! Buffers for the data of blocks: aligned and zeroed, with pages that take memory only when they
 //! are used.
 
-use super::kept_blocks::or_release;
+use super::kept_blocks::allocate;
 use crate::error::{Error, Result};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ops::{Deref, DerefMut};
@@ -52,7 +52,7 @@ impl AlignedBuffer {
         };
         let layout = layout.map_err(|_| Error::MEMORY_ALLOC)?;
         // SAFETY: the size is not 0, since the only caller passes a `len` that is not.
-        let base = or_release(|| NonNull::new(unsafe { alloc_zeroed(layout) }))?;
+        let base = allocate(|| NonNull::new(unsafe { alloc_zeroed(layout) }))?;
         // SAFETY: the offset is less than ALIGN. It is 0 for a small buffer, whose layout has that
         // alignment; a large one has ALIGN bytes more than `len`.
         let start = unsafe { base.add(base.align_offset(ALIGN)) };

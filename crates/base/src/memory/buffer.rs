@@ -1,6 +1,6 @@
 //! Byte buffers from `malloc`, which can be handed over to C programs to be freed with `free`.
 
-use super::kept_blocks::{KEPT, MIN_KEPT, or_release};
+use super::kept_blocks::{KEPT, MIN_KEPT, allocate};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -84,7 +84,7 @@ impl Buffer {
     /// [`Error::MEMORY_ALLOC`].
     pub fn zeroed(len: usize) -> Result<Self> {
         // SAFETY: `calloc` accepts any numbers.
-        let ptr = or_release(|| NonNull::new(unsafe { libc::calloc(len.max(1), 1) }))?;
+        let ptr = allocate(|| NonNull::new(unsafe { libc::calloc(len.max(1), 1) }))?;
         Ok(Self {
             ptr: ptr.as_ptr().cast(),
             len,
@@ -213,7 +213,7 @@ impl Buffer {
     /// first.
     fn reallocate(&mut self, capacity: usize) -> Result<()> {
         // SAFETY: the pointer is null or from `malloc`, and `capacity` is not 0.
-        let ptr = or_release(|| NonNull::new(unsafe { libc::realloc(self.ptr.cast(), capacity) }))?;
+        let ptr = allocate(|| NonNull::new(unsafe { libc::realloc(self.ptr.cast(), capacity) }))?;
         let grows = capacity > self.capacity;
         (self.ptr, self.capacity) = (ptr.as_ptr().cast(), capacity);
         if grows && capacity >= HUGE {

@@ -1,6 +1,6 @@
 //! Single values on the heap.
 
-use super::kept_blocks::or_release;
+use super::kept_blocks::allocate;
 use crate::error::Result;
 use std::alloc::{Layout, alloc};
 use std::mem::MaybeUninit;
@@ -30,7 +30,7 @@ pub fn boxed_uninit<T>() -> Result<Box<MaybeUninit<T>>> {
         NonNull::dangling()
     } else {
         // SAFETY: the size is not 0.
-        or_release(|| NonNull::new(unsafe { alloc(layout) }.cast()))?
+        allocate(|| NonNull::new(unsafe { alloc(layout) }.cast()))?
     };
     // SAFETY: the memory is from the global allocator with the layout of `T`, or dangling for a
     // type of size 0; `MaybeUninit` need not be initialised.
@@ -44,7 +44,7 @@ pub fn boxed_uninit<T>() -> Result<Box<MaybeUninit<T>>> {
 pub fn on_c_heap<T>(value: T) -> Result<*mut T> {
     const { assert!(align_of::<T>() <= 16) };
     // SAFETY: it takes any number.
-    let place = or_release(|| NonNull::new(unsafe { libc::malloc(size_of::<T>().max(1)) }))?;
+    let place = allocate(|| NonNull::new(unsafe { libc::malloc(size_of::<T>().max(1)) }))?;
     let place = place.cast::<T>();
     // SAFETY: the memory has this size, and is aligned for any C structure.
     unsafe { place.write(value) };

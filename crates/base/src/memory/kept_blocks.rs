@@ -21,15 +21,13 @@ pub struct KeptBlocks {
     slots: [Slot; SLOTS],
     /// How many bytes are kept, here and by others.
     bytes: AtomicUsize,
-    /// The limit; [`UNKNOWN`] until it is set.
+    /// How many there may be.
     limit: AtomicUsize,
     /// Which slot is emptied next to make room.
     victim: AtomicUsize,
     /// A `fn()` that frees what others count, or null.
     release_others: AtomicPtr<()>,
 }
-
-const UNKNOWN: usize = usize::MAX;
 
 /// Those of the process.
 pub static KEPT: KeptBlocks = KeptBlocks::new();
@@ -88,7 +86,7 @@ impl KeptBlocks {
                 }
             }; SLOTS],
             bytes: AtomicUsize::new(0),
-            limit: AtomicUsize::new(UNKNOWN),
+            limit: AtomicUsize::new(DEFAULT_LIMIT),
             victim: AtomicUsize::new(0),
             release_others: AtomicPtr::new(null_mut()),
         }
@@ -96,15 +94,12 @@ impl KeptBlocks {
 
     /// The most bytes that are kept for the next use.
     pub fn limit(&self) -> usize {
-        match self.limit.load(Relaxed) {
-            UNKNOWN => DEFAULT_LIMIT,
-            limit => limit,
-        }
+        self.limit.load(Relaxed)
     }
 
     /// Sets the limit, and frees what is kept beyond it.
     pub fn set_limit(&self, bytes: usize) {
-        self.limit.store(bytes.min(UNKNOWN - 1), Relaxed);
+        self.limit.store(bytes, Relaxed);
         self.trim();
     }
 
@@ -116,10 +111,8 @@ impl KeptBlocks {
             return;
         }
         if let Some(bytes) = limit() {
-            let bytes = bytes.min(UNKNOWN - 1);
-            let _ = self
-                .limit
-                .compare_exchange(UNKNOWN, bytes, Relaxed, Relaxed);
+            let limit = &self.limit;
+            let _ = limit.compare_exchange(DEFAULT_LIMIT, bytes, Relaxed, Relaxed);
         }
         self.trim();
     }
@@ -216,16 +209,16 @@ impl KeptBlocks {
     }
 }
 
-/// What `allocate` gives. If that is none, as there is no memory, what is kept is freed, and it is
+/// What `memory` gives. If that is none, as there is not enough, what is kept is freed, and it is
 /// called again.
 ///
 /// # Errors
 /// [`Error::MEMORY_ALLOC`].
 #[inline(always)]
-pub fn or_release<T>(mut allocate: impl FnMut() -> Option<T>) -> Result<T> {
-    match allocate() {
+pub fn allocate<T>(mut memory: impl FnMut() -> Option<T>) -> Result<T> {
+    match memory() {
         Some(memory) => Ok(memory),
-        None if release_some() => allocate().ok_or(Error::MEMORY_ALLOC),
+        None if release_some() => memory().ok_or(Error::MEMORY_ALLOC),
         None => Err(Error::MEMORY_ALLOC),
     }
 }

@@ -1,7 +1,7 @@
 //! A growable array whose growth can fail.
 #![expect(clippy::disallowed_types, reason = "the vector is inside")]
 
-use super::kept_blocks::or_release;
+use super::kept_blocks::allocate;
 use crate::error::{Error, Result};
 use std::fmt;
 use std::ops::{Deref, DerefMut, RangeBounds};
@@ -25,7 +25,7 @@ impl<T> TryVec<T> {
     #[inline]
     pub fn with_capacity(capacity: usize) -> Result<Self> {
         let mut list = Vec::new();
-        or_release(|| list.try_reserve_exact(capacity).ok())?;
+        allocate(|| list.try_reserve_exact(capacity).ok())?;
         Ok(Self(list))
     }
 
@@ -54,7 +54,7 @@ impl<T> TryVec<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize) -> Result<()> {
-        or_release(|| self.0.try_reserve(more).ok())
+        allocate(|| self.0.try_reserve(more).ok())
     }
 
     /// Reserves capacity for exactly `more` items.
@@ -63,7 +63,7 @@ impl<T> TryVec<T> {
     /// [`Error::MEMORY_ALLOC`].
     #[inline]
     pub fn reserve_exact(&mut self, more: usize) -> Result<()> {
-        or_release(|| self.0.try_reserve_exact(more).ok())
+        allocate(|| self.0.try_reserve_exact(more).ok())
     }
 
     /// Appends an item.

@@ -10,7 +10,7 @@ use oxiblosc_base::{Error, Result};
 use oxiblosc_chunk::Chunk;
 use oxiblosc_chunk::encode::{ChunkInput, EncodeParams, compress};
 use oxiblosc_chunk::header::{ChunkHeader, MAX_OVERHEAD};
-use oxiblosc_chunk::hooks::{Hooks, NoHooks, if_needed};
+use oxiblosc_chunk::hooks::Hooks;
 use oxiblosc_chunk::workers::Workers;
 
 /// The data of a chunk that is to be compressed.
@@ -187,16 +187,12 @@ impl<'a> ChunkMaker<'a> {
         Ok(chunk)
     }
 
-    /// The program's functions for compressing blocks of an old chunk, whose codec and filters may
-    /// be others than those of new chunks.
+    /// As [`EncodeContext::hooks`].
     ///
     /// # Errors
     /// [`Error::MEMORY_ALLOC`].
     pub fn hooks<'h>(&'h self, chunk: &'h Chunk) -> Result<Box<dyn Hooks + 'h>> {
-        match chunk.header().is_plain() {
-            true => if_needed(false, || NoHooks),
-            false => self.encoder.hooks(chunk.bytes()),
-        }
+        self.encoder.hooks(chunk.header(), chunk.bytes())
     }
 
     /// How chunks are compressed. None if single blocks cannot be.

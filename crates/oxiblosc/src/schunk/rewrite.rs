@@ -86,7 +86,7 @@ impl<'a> RangeWriter<'a> {
                 compcode,
                 clevel,
                 decoding: &*self.decoder.hooks(chunk.header(), src)?,
-                encoding: &*self.encoder.hooks(src)?,
+                encoding: &*self.encoder.hooks(chunk.header(), src)?,
                 workers: self.encoder.workers(),
             }
             .range(part.from, new, mode)
